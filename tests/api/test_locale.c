@@ -65,7 +65,7 @@ static int wait_for_nobody(struct world_rank *me)
     struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
-    comm->timeout = 0.5; /* to join may take longer */
+    world_hurry(comm, 0.5);
     if (!me->rank)
         EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_TIMEOUT, "within 0.5 s");
     world_meet(me);

@@ -241,7 +241,7 @@ static int test_for_silent(struct world_rank *me)
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     WORLD_CHECK(me, !world_barrier(me, comm));
-    comm->timeout = 2.5;
+    world_hurry(comm, 2.5);
     if (!me->rank) {
         WORLD_CHECK(me,
                     world_await_failure(comm, patient(20)) == COLL_ERR_TIMEOUT);
@@ -379,7 +379,7 @@ static int one_is_stopped(struct world_rank *me)
     int stopped = ((struct scene *)me->arg)->kind;
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    comm->timeout = 1.5;
+    world_hurry(comm, 1.5);
     coll__ctrl_answer_within(comm->ctrl, patient(0.2));
     if (me->rank == stopped) {
         raise(SIGSTOP);
@@ -442,7 +442,7 @@ static int stand_still(struct world_rank *me)
     float x = (float)me->rank;
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    comm->timeout = me->rank == 2 ? DEADLINE : patient(1.5);
+    world_hurry(comm, me->rank == 2 ? DEADLINE : patient(1.5));
     if (me->rank == 2) {
         nap(0.3);
         for (int r = 0; r < 2; r++)

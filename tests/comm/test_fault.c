@@ -26,7 +26,7 @@ static struct coll_comm *join_for(const struct world_rank *me, double timeout)
     struct coll_comm *comm = world_join(me);
 
     if (comm)
-        comm->timeout = timeout;
+        world_hurry(comm, timeout);
     return comm;
 }
 

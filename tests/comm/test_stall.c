@@ -5,6 +5,7 @@
 #include "tests/support/world.h"
 
 #include <check.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,16 @@ static int be_late(const struct world_rank *me, int n)
     return is_well;
 }
 
-static int n_said(const char *words)
+/* The lines that match the pattern of a shell.  How long a wait has lasted, and whether
+ * another rank is late too, is up to the machine: "*" stands for it. */
+static int n_said(const char *pattern)
 {
+    static char lines[sizeof(said)];
     int n = 0;
 
-    for (const char *at = said; (at = strstr(at, words)); at++)
-        n++;
+    strcpy(lines, said);
+    for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
+        n += !fnmatch(pattern, line, 0);
     return n;
 }
 
@@ -75,12 +80,12 @@ static int wait_in(struct world_rank *me, struct coll_comm *comm, enum how how)
 static int come_late(struct world_rank *me)
 {
     static const char *const missing[] = {
-        [BLOCKED] = "barrier #2 has waited for 1 s on rank 0; not arrived: "
-                    "rank 2 (rank 2 is after barrier #1); it fails after ",
-        [TESTED] = "barrier #2 has waited for 1 s on rank 0; not arrived: "
-                   "rank 2 (rank 2 is after barrier #1); it fails after ",
-        [RECEIVED] = "recv #1 from 2 (1 i32) has waited for 1 s on rank 0; "
-                     "rank 2 is after barrier #1; it fails after ",
+        [BLOCKED] = "barrier #2 has waited for * s on rank 0; not arrived: "
+                    "*rank 2 is after barrier #1); it fails after *",
+        [TESTED] = "barrier #2 has waited for * s on rank 0; not arrived: "
+                   "*rank 2 is after barrier #1); it fails after *",
+        [RECEIVED] = "recv #1 from 2 (1 i32) has waited for * s on rank 0; "
+                     "rank 2 is after barrier #1; it fails after *",
     };
     enum how how = *(enum how *)me->arg;
     struct coll_comm *comm = world_join(me);
@@ -93,8 +98,8 @@ static int come_late(struct world_rank *me)
         WORLD_CHECK(me, be_late(me, me->size - 1));
     WORLD_CHECK(me, !wait_in(me, comm, how));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
-    if (n_said(" has waited for ") != !is_late ||
-        n_said(" went on after ") != !is_late ||
+    if (n_said("* has waited for *") != !is_late ||
+        n_said("* went on after *") != !is_late ||
         (!me->rank && n_said(missing[how]) != 1)) {
         fprintf(stderr, "rank %d said:\n%s", me->rank, said);
         return 1;
@@ -134,10 +139,10 @@ static int come_late_to_part(struct world_rank *me)
     }
     WORLD_CHECK(me, !coll_comm_destroy(part) && !coll_comm_destroy(all));
     snprintf(words, sizeof(words),
-             "in the group of ranks 0 2 of 3: barrier #1 has waited for 1 s on "
-             "rank 0; not arrived: rank 1 on %s (rank 1 is ",
+             "in the group of ranks 0 2 of 3: barrier #1 has waited for * s on "
+             "rank 0; not arrived: rank 1 on %s (rank 1 is *",
              host);
-    if (!me->rank && (n_said(words) != 1 || n_said(" went on ") != 1)) {
+    if (!me->rank && (n_said(words) != 1 || n_said("* went on *") != 1)) {
         fprintf(stderr, "rank %d said:\n%s", me->rank, said);
         return 1;
     }
@@ -161,7 +166,7 @@ static int never_come(struct world_rank *me)
 
     coll_set_log_handler(hear, NULL);
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    comm->timeout = 2.5;
+    world_hurry(comm, 2.5);
     rc = me->rank ? coll_barrier(comm, NULL) : world_await_failure(comm, 30);
     EXPECT(me, rc, COLL_ERR_TIMEOUT, "not arrived: rank 0 (rank 0 is after");
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);

@@ -50,7 +50,7 @@ static int nobody_sends(struct world_rank *me)
     uint32_t x[4];
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    comm->timeout = 1; /* to join may take longer */
+    world_hurry(comm, 1);
     if (me->rank == 0) {
         EXPECT(me, coll_recv(x, 4, COLL_U32, 1, comm, NULL), COLL_ERR_TIMEOUT,
                "recv #1 from 1 (4 u32) did not end within 1 s on rank 0");
@@ -118,7 +118,7 @@ static int recv_from_tester(struct world_rank *me)
         while (rc == COLL_OK || rc == COLL_IN_PROGRESS)
             rc = coll_test(request);
     } else {
-        comm->timeout = 3;
+        world_hurry(comm, 3);
         rc = coll_recv(x, 4, COLL_U32, 1, comm, NULL);
     }
     EXPECT(me, rc, COLL_ERR_TIMEOUT, "recv #1 from 1 (4 u32) did not end");
@@ -140,7 +140,7 @@ static int stuck_in_recv(struct world_rank *me)
     if (me->rank == 2) {
         rc = world_await_failure(comm, patient(20));
     } else {
-        comm->timeout = me->rank ? 2 : patient(20);
+        world_hurry(comm, me->rank ? 2 : patient(20));
         rc = me->rank ? coll_barrier(comm, NULL)
                       : coll_recv(x, 4, COLL_U32, 2, comm, NULL);
     }
@@ -163,7 +163,7 @@ static int stuck_beside_recv(struct world_rank *me)
 
     WORLD_CHECK(me, comm && !coll_request_create(&recv, comm, &request));
     world_meet(me);
-    comm->timeout = me->rank ? 2 : patient(20);
+    world_hurry(comm, me->rank ? 2 : patient(20));
     if (me->rank == 2) {
         rc = world_await_failure(comm, patient(20));
     } else if (me->rank == 1) {

@@ -24,7 +24,7 @@ static char *begin_soon(struct staged_rank *r, struct world_rank *me)
     char *at = begin(r, me);
 
     if (at)
-        r->comm->timeout = 1;
+        world_hurry(r->comm, 1);
     return at;
 }
 
@@ -47,7 +47,7 @@ static int never_comes(struct world_rank *me)
 
     WORLD_CHECK(me, at && !sum(&r, at));
     OK(cu.StreamSynchronize(r.stream));
-    r.comm->timeout = 1;
+    world_hurry(r.comm, 1);
     world_meet(me);
     if (!is_last(me)) {
         sum(&r, at);
@@ -193,7 +193,7 @@ static int launches(struct world_rank *me)
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
     OK(cu.GraphLaunch(exec, r.stream));
     OK(cu.StreamSynchronize(r.stream));
-    r.comm->timeout = 1;
+    world_hurry(r.comm, 1);
     world_meet(me);
     if (!is_last(me)) {
         OK(cu.GraphLaunch(exec, r.stream));

@@ -70,6 +70,10 @@ int world_barrier(const struct world_rank *me, struct coll_comm *comm);
 void world_through(const struct world_rank *me);
 int world_await_through(const struct world_rank *me, int n, double deadline);
 
+/* The deadline of the communicator's waits from now on: a short one, where to join may
+ * take longer. */
+void world_hurry(struct coll_comm *comm, double timeout);
+
 /* Wait until the group has failed, up to `deadline` seconds; its status. */
 int world_await_failure(struct coll_comm *comm, double deadline);
 
