@@ -15,7 +15,7 @@ libcore_la_SOURCES = \
 	%D%/trace/recorder.c %D%/trace/recorder.h \
 	%D%/trace/profile.c %D%/trace/timeline.c %D%/trace/trace.c \
 	%D%/trace/trace.h \
-	%D%/type/head.c %D%/type/head.h \
+	%D%/type/signature.c %D%/type/signature.h \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \
 	%D%/util/fence.c %D%/util/fence.h \

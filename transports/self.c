@@ -89,7 +89,7 @@ static int self_reaches(struct coll__tp *tp, int peer, struct coll__link *link)
 
 static void deliver(struct coll__xfer *recv, const struct coll__xfer *send)
 {
-    if (!coll__xfer_fits(recv, &send->head, send->len)) {
+    if (!coll__xfer_fits(recv, &send->sig, send->len)) {
         coll__xfer_end(recv, COLL_ERR_MISMATCH);
         return;
     }
@@ -150,13 +150,13 @@ static int self_arm(struct coll__tp *tp, struct coll__bell *bell)
 }
 
 static int self_peek(struct coll__tp *tp, int peer, int channel,
-                     struct coll__head *head)
+                     struct coll__signature *sig)
 {
     const struct queue *sends = &((struct self *)tp)->channels[channel].sends;
 
     if (peer != tp->rank || !sends->first)
         return 0;
-    *head = sends->first->head;
+    *sig = sends->first->sig;
     return 1;
 }
 

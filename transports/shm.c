@@ -191,7 +191,7 @@ static int shm_poll(struct coll__tp *tp)
 }
 
 static int shm_peek(struct coll__tp *tp, int peer, int channel,
-                    struct coll__head *head)
+                    struct coll__signature *sig)
 {
     struct shm *shm = (struct shm *)tp;
     int local = shm->local_of[peer];
@@ -204,7 +204,7 @@ static int shm_peek(struct coll__tp *tp, int peer, int channel,
     line = shm_next_line(shm, in);
     if (in->first || !shm_is_there(in, line))
         return 0;
-    *head = line->head;
+    *sig = line->sig;
     return 1;
 }
 

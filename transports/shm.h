@@ -8,7 +8,7 @@
  * in lines read them.  So bytes for several receivers are written once.
  *
  *   fifo src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
- *   line:                full | what | head | payload, or where it lies
+ *   line:                full | what | signature | payload, or where it lies
  *   rank:                cell 0 .. m-1, and a bell
  *
  * A message is one line or several (one for each cell or piece), in order.
@@ -44,7 +44,8 @@
 #include <string.h>
 
 #define SHM_LINE 128 /* two cache lines, since processors fetch pairs of them */
-#define SHM_INLINE (SHM_LINE - sizeof(uint64_t) - 8 - sizeof(struct coll__head))
+#define SHM_INLINE                                                             \
+    (SHM_LINE - sizeof(uint64_t) - 8 - sizeof(struct coll__signature))
 
 /* Where the bytes of a line are. */
 enum shm_where {
@@ -59,7 +60,7 @@ enum shm_where {
 struct shm_line {
     _Atomic uint64_t full;
     uint64_t what; /* bytes of the message * SHM_WHERES + where */
-    struct coll__head head;
+    struct coll__signature sig;
     union {
         unsigned char bytes[SHM_INLINE];
         uint64_t cell;

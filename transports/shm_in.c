@@ -150,7 +150,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
     if (!shm_is_there(in, line))
         return 0;
     if (xfer->done == 0 &&
-        !coll__xfer_fits(xfer, &line->head, line->what / SHM_WHERES)) {
+        !coll__xfer_fits(xfer, &line->sig, line->what / SHM_WHERES)) {
         xfer->status = COLL_ERR_MISMATCH;
         return 1;
     }

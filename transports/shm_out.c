@@ -213,7 +213,7 @@ static void write_line(struct shm *shm, struct shm_out *out,
                        enum shm_where where)
 {
     line->what = (uint64_t)xfer->len * SHM_WHERES + where;
-    line->head = xfer->head;
+    line->sig = xfer->sig;
     atomic_store_explicit(&line->full, ++out->next, memory_order_release);
     shm_ring(shm, out->bell);
 }

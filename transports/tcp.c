@@ -229,7 +229,7 @@ static int tcp_arm(struct coll__tp *tp, struct coll__bell *bell)
 }
 
 static int tcp_peek(struct coll__tp *tp, int peer, int channel,
-                    struct coll__head *head)
+                    struct coll__signature *sig)
 {
     struct tcp *tcp = (struct tcp *)tp;
     struct tcp_conn *conn;
@@ -245,7 +245,7 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
         return 0;
     if (in->crypt ? !tcp__peek_sealed(in, &wire) : !tcp__peek(in, &wire))
         return 0;
-    *head = wire.head;
+    *sig = wire.sig;
     return 1;
 }
 

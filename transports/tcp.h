@@ -17,7 +17,7 @@
  *   sender                                    receiver
  *   coll__connector() to its listener ............... the reactor hands the socket to the
  *                                            communicator's list of arrivals
- *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
+ *   sendmsg(sig, bytes of messages) ....... recvmsg(sig, the receive's buffer), or
  *                                            recv(what there is), if it is short
  *
  * Both ranks may connect at the same time; the lower rank decides.  It either proves
@@ -51,7 +51,7 @@
 #define TCP_UNREAD (128 << 10)      /* bytes; see `is_acked_early` */
 
 struct tcp_wire {
-    struct coll__head head;
+    struct coll__signature sig;
     uint64_t len;
 };
 

@@ -61,7 +61,7 @@ static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
         return;
     }
     in->n_wire = sizeof(in->wire);
-    if (!coll__xfer_fits(xfer, &in->wire.head, in->wire.len)) {
+    if (!coll__xfer_fits(xfer, &in->wire.sig, in->wire.len)) {
         tcp_end_first(in, COLL_ERR_MISMATCH);
         in->status = COLL_ERR_MISMATCH;
         return;

@@ -65,7 +65,7 @@ static int seal(struct tcp_crypt *crypt, const void *bytes, size_t len)
 /* Seal as much of a message as there is space for; is it all? */
 static int seal_message(struct tcp_lane *out, struct coll__xfer *xfer)
 {
-    struct tcp_wire wire = {xfer->head, xfer->len};
+    struct tcp_wire wire = {xfer->sig, xfer->len};
 
     if (!out->n_wire && !seal(out->crypt, &wire, sizeof(wire)))
         return 0;
@@ -155,7 +155,7 @@ static void open_head(struct tcp *tcp, struct tcp_lane *in)
         return;
     }
     in->n_wire = sizeof(in->wire);
-    if (coll__xfer_fits(in->first, &in->wire.head, in->wire.len))
+    if (coll__xfer_fits(in->first, &in->wire.sig, in->wire.len))
         return;
     tcp_end_first(in, COLL_ERR_MISMATCH);
     in->status = COLL_ERR_MISMATCH;

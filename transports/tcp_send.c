@@ -36,7 +36,7 @@ static void fill(struct batch *batch, const struct tcp_lane *out, size_t most)
     for (int i = 0; xfer && i < BATCH && batch->len < most; i++) {
         struct tcp_wire *wire = &batch->wires[i];
 
-        *wire = (struct tcp_wire){xfer->head, xfer->len};
+        *wire = (struct tcp_wire){xfer->sig, xfer->len};
         add_part(batch, (char *)wire + n_wire, sizeof(*wire) - n_wire);
         add_part(batch, (char *)xfer->buf + xfer->done, xfer->len - xfer->done);
         xfer = xfer->next;

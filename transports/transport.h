@@ -19,7 +19,7 @@
 
 #include "lib/device/kernel.h"
 #include "lib/topo/peer.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -56,7 +56,8 @@ struct coll__xfer {
     int peer, channel;
     void *buf; /* a send only reads it */
     size_t len;
-    struct coll__head head;  /* a send's signature; a receive's must be the same */
+    struct coll__signature
+        sig; /* a send's signature; a receive's must be the same */
     coll__reduce_fn *reduce; /* for a receive; NULL: store the message */
     const void *with; /* for a reducing receive: buf = reduce(with, message); `with` is
                        * buf, or does not overlap it */
@@ -65,7 +66,8 @@ struct coll__xfer {
                                 * caller looks at the status */
     struct coll__xfer *next_ended;
     void *owner;             /* the caller's */
-    struct coll__head got;   /* after COLL_ERR_MISMATCH: the head that came instead */
+    struct coll__signature
+        got; /* after COLL_ERR_MISMATCH: the one that came instead */
     uint64_t got_len;
 
     struct coll__xfer *next; /* this and below: the transport's */
@@ -193,10 +195,10 @@ struct coll__transport {
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
     /* Look at the next message from peer on that channel that has arrived and that no
-     * receive has taken: 1 and *head, or 0.  For diagnosis, and fast if `waits_on` is
+     * receive has taken: 1 and *sig, or 0.  For diagnosis, and fast if `waits_on` is
      * set. */
     int (*peek)(struct coll__tp *tp, int peer, int channel,
-                struct coll__head *head);
+                struct coll__signature *sig);
 };
 
 /* Return the index of a channel to or from a rank, among n ranks. */
@@ -252,14 +254,15 @@ static inline void coll__xfer_end(struct coll__xfer *xfer, int status)
     xfer->ended->last = &xfer->next_ended;
 }
 
-/* Does a message with this head and length match xfer?  If not, record in xfer->got what
+/* Does a message with this signature and length match xfer?  If not, note in xfer->got what
  * came. */
 static inline int coll__xfer_fits(struct coll__xfer *xfer,
-                                  const struct coll__head *head, uint64_t len)
+                                  const struct coll__signature *sig,
+                                  uint64_t len)
 {
-    if (len == xfer->len && !memcmp(head, &xfer->head, sizeof(*head)))
+    if (len == xfer->len && !memcmp(sig, &xfer->sig, sizeof(*sig)))
         return 1;
-    xfer->got = *head;
+    xfer->got = *sig;
     xfer->got_len = len;
     return 0;
 }

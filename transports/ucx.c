@@ -95,7 +95,7 @@ static void ucx_recv(struct coll__tp *tp, struct coll__xfer *xfer)
     coll__ucx_exit(ucx);
 }
 
-static int peek(const struct ucx_peer *peer, struct coll__head *head)
+static int peek(const struct ucx_peer *peer, struct coll__signature *sig)
 {
     const struct ucx_in *in;
 
@@ -105,12 +105,12 @@ static int peek(const struct ucx_peer *peer, struct coll__head *head)
     if (in->hold == HOLD_NONE || in->wire.seq != peer->matched ||
         in->wire.offset)
         return 0;
-    *head = in->wire.head;
+    *sig = in->wire.sig;
     return 1;
 }
 
 static int ucx_peek(struct coll__tp *tp, int rank, int channel,
-                    struct coll__head *head)
+                    struct coll__signature *sig)
 {
     struct ucx *ucx = (struct ucx *)tp;
     int has_come;
@@ -118,7 +118,7 @@ static int ucx_peek(struct coll__tp *tp, int rank, int channel,
     if (!ucx->worker)
         return 0;
     coll__ucx_enter(ucx);
-    has_come = peek(ucx->peers[coll__lane(channel, rank, tp->size)], head);
+    has_come = peek(ucx->peers[coll__lane(channel, rank, tp->size)], sig);
     coll__ucx_exit(ucx);
     return has_come;
 }

@@ -64,7 +64,7 @@ struct ucx_wire {
     uint64_t taken;  /* how many segments of the opposite lane the sender has taken */
     uint64_t offset; /* of the segment in its message */
     uint64_t len;    /* of the message */
-    struct coll__head head;
+    struct coll__signature sig;
 };
 
 _Static_assert(sizeof(struct ucx_wire) == 72, "no padding on the wire");

@@ -182,7 +182,7 @@ static int belongs(struct ucx_peer *peer, const struct ucx_wire *wire)
 
     if (!xfer || wire->offset != xfer->done)
         return 0;
-    if (wire->offset || coll__xfer_fits(xfer, &wire->head, wire->len))
+    if (wire->offset || coll__xfer_fits(xfer, &wire->sig, wire->len))
         return 1;
     coll__ucx_queue_take(&peer->recvs);
     coll__xfer_end(xfer, COLL_ERR_MISMATCH);

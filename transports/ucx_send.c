@@ -71,7 +71,7 @@ static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
                                   .taken = peer->taken,
                                   .offset = xfer->done,
                                   .len = xfer->len,
-                                  .head = xfer->head};
+                                  .sig = xfer->sig};
     out->peer = peer;
     out->xfer = xfer;
     out->n = min_size(xfer->len - xfer->done, UCX_SEGMENT);

@@ -6,7 +6,7 @@
  */
 #include "lib/algo/stream_plan.h"
 #include "lib/trace/log.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* algorithm_id.c - see algorithm_id.h.  Algorithms are numbered among those of their collective. */
+/* algorithm_id.c - see algorithm_id.h.  Algorithms are numbered among those of their
+ * collective. */
 #include "lib/comm/algorithm_id.h"
 #include "lib/algo/algo.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ALGORITHM_OF_FILE 31 /* a plan that is no algorithm's */
-
 /* The algorithm of that number; NULL: there is none. */
 static const struct coll__algo *algo_of(enum coll_collective collective,
-                                        unsigned way)
+                                        unsigned id)
 {
     unsigned n = 0;
 
     for (int i = 0; coll__algos[i]; i++)
-        if (coll__algos[i]->serves & 1u << collective && ++n == way)
+        if (coll__algos[i]->serves & 1u << collective && ++n == id)
             return coll__algos[i];
     return NULL;
 }
@@ -26,29 +25,29 @@ unsigned coll__algorithm_id(enum coll_collective collective, const char *name)
 
     if (coll__is_p2p(collective) || coll__has_own_counts(collective))
         return 0;
-    for (unsigned way = 1; (algo = algo_of(collective, way)); way++)
+    for (unsigned id = 1; (algo = algo_of(collective, id)); id++)
         if (!strcmp(algo->name, name))
-            return way;
-    return ALGORITHM_OF_FILE;
+            return id;
+    return COLL__ALGORITHM_OF_FILE;
 }
 
-int coll__algorithm_ids_differ(const struct coll__head *a,
-                               const struct coll__head *b)
+int coll__algorithm_ids_differ(const struct coll__signature *a,
+                               const struct coll__signature *b)
 {
-    struct coll__head as_b = *a;
+    struct coll__signature as_b = *a;
 
-    as_b.way = b->way;
-    return a->way != b->way && !memcmp(&as_b, b, sizeof(as_b));
+    as_b.algo_id = b->algo_id;
+    return a->algo_id != b->algo_id && !memcmp(&as_b, b, sizeof(as_b));
 }
 
-void coll__algorithm_id_describe(const struct coll__head *head, char *text,
+void coll__algorithm_id_describe(const struct coll__signature *sig, char *text,
                                  size_t len)
 {
     const struct coll__algo *algo =
-        algo_of((enum coll_collective)head->collective, head->way);
+        algo_of((enum coll_collective)sig->collective, sig->algo_id);
     size_t n;
 
-    coll__head_describe(head, text, len);
+    coll__signature_describe(sig, text, len);
     n = strlen(text);
     snprintf(text + n, len - n, " by %s",
              algo ? algo->name : "a plan of COLL_PLAN_FILE");

@@ -4,7 +4,10 @@
 #ifndef COLL_LIB_COMM_ALGORITHM_ID_H
 #define COLL_LIB_COMM_ALGORITHM_ID_H
 
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
+
+/* The id of a plan that is no algorithm's: the greatest that sig.algo_id holds. */
+#define COLL__ALGORITHM_OF_FILE 31
 
 /* Number the algorithm of that name among those of its collective.
  *
@@ -14,11 +17,11 @@
 unsigned coll__algorithm_id(enum coll_collective collective, const char *name);
 
 /* Do the signatures differ in the algorithm alone? */
-int coll__algorithm_ids_differ(const struct coll__head *a,
-                               const struct coll__head *b);
+int coll__algorithm_ids_differ(const struct coll__signature *a,
+                               const struct coll__signature *b);
 
-/* As coll__head_describe(), and by which algorithm. */
-void coll__algorithm_id_describe(const struct coll__head *head, char *text,
+/* As coll__signature_describe(), and by which algorithm. */
+void coll__algorithm_id_describe(const struct coll__signature *sig, char *text,
                                  size_t len);
 
 #define COLL__SAME_ALGORITHM                                                   \

@@ -71,8 +71,8 @@ void coll__attachments_spread(struct coll_comm *comm, int status,
             coll__attachments[i]->spread(comm, status, text);
 }
 
-const struct coll__head *coll__attachments_find(const struct coll_comm *comm,
-                                                int channel, uint64_t seq)
+const struct coll__signature *
+coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq)
 {
     for (int i = 0; coll__attachments[i]; i++)
         if (coll__attachments[i]->find)

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-struct coll__head;
+struct coll__signature;
 struct coll__options;
 struct coll_comm;
 struct coll_mem_stats;
@@ -40,8 +40,8 @@ struct coll__attachment {
     void (*spread)(struct coll_comm *comm, int status, const char *text);
 
     /* The call of that number that is on a channel, or NULL.  As owner. */
-    const struct coll__head *(*find)(const struct coll_comm *comm, int channel,
-                                     uint64_t seq);
+    const struct coll__signature *(*find)(const struct coll_comm *comm,
+                                          int channel, uint64_t seq);
 
     /* The communicator is to be destroyed: end what it was given.  COLL_OK, or a
      * status, logged.  As owner. */
@@ -77,8 +77,8 @@ int32_t coll__attachments_tell(void);
 void coll__attachments_fail(struct coll_comm *comm, int status);
 void coll__attachments_spread(struct coll_comm *comm, int status,
                               const char *text);
-const struct coll__head *coll__attachments_find(const struct coll_comm *comm,
-                                                int channel, uint64_t seq);
+const struct coll__signature *
+coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq);
 int coll__attachments_drain(struct coll_comm *comm);
 int coll__attachments_leave(struct coll_comm *comm);
 void coll__attachments_end(struct coll_comm *comm);

@@ -163,10 +163,10 @@ struct coll_comm {
 
 /* The operations among which that one counts. */
 static inline struct coll__history *
-coll__history_of(struct coll_comm *comm, const struct coll__head *head)
+coll__history_of(struct coll_comm *comm, const struct coll__signature *sig)
 {
-    return &comm->calls.history[head->series == SERIES_COMPARED ? SERIES_HOST
-                                                                : head->series];
+    return &comm->calls.history[sig->series == SERIES_COMPARED ? SERIES_HOST
+                                                               : sig->series];
 }
 
 /* ---- create.c ------------------------------------------------------------ */
@@ -273,7 +273,8 @@ static inline int coll__comm_has_failed(const struct coll_comm *comm)
  * Shapes:    fault: the transfer that failed; NULL: the transport as a whole, or the
  *            device, did.
  */
-int coll__comm_run_failed(struct coll_comm *comm, const struct coll__head *call,
+int coll__comm_run_failed(struct coll_comm *comm,
+                          const struct coll__signature *call,
                           const struct coll__xfer *fault, int status);
 
 /* After coll__comm_run_failed() returned COLL_OK: COLL_OK for a while longer, or the

@@ -80,44 +80,47 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     return coll__comm_status(comm);
 }
 
-static int is_message(const struct coll__head *head)
+static int is_message(const struct coll__signature *sig)
 {
-    return coll__is_p2p((enum coll_collective)head->collective);
+    return coll__is_p2p((enum coll_collective)sig->collective);
 }
 
 /* Has this rank started the collective of that number? */
-static int has_come_to(struct coll_comm *comm, const struct coll__head *head)
+static int has_come_to(struct coll_comm *comm,
+                       const struct coll__signature *sig)
 {
-    return head->seq <=
-           atomic_load_explicit(&coll__history_of(comm, head)->n_started,
+    return sig->seq <=
+           atomic_load_explicit(&coll__history_of(comm, sig)->n_started,
                                 memory_order_relaxed);
 }
 
 /* Describe what this rank called where another rank called `theirs`: the collective of
  * the same number, or `ours` if this rank has not come to that number.  After
  * COLL__HISTORY later calls the history has forgotten it. */
-static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
-                          const struct coll__head *theirs,
-                          char text[COLL__HEAD_TEXT])
+static void describe_ours(struct coll_comm *comm,
+                          const struct coll__signature *ours,
+                          const struct coll__signature *theirs,
+                          char text[COLL__SIGNATURE_TEXT])
 {
     struct coll__history *history = coll__history_of(comm, theirs);
-    struct coll__head mine;
+    struct coll__signature mine;
 
     if (ours && (ours->seq == theirs->seq || is_message(ours) ||
                  is_message(theirs) || !has_come_to(comm, theirs)))
-        coll__head_describe(ours, text, COLL__HEAD_TEXT);
+        coll__signature_describe(ours, text, COLL__SIGNATURE_TEXT);
     else if (coll__history_get(history, theirs->seq, &mine))
-        coll__head_describe(&mine, text, COLL__HEAD_TEXT);
+        coll__signature_describe(&mine, text, COLL__SIGNATURE_TEXT);
     else
-        snprintf(text, COLL__HEAD_TEXT,
+        snprintf(text, COLL__SIGNATURE_TEXT,
                  "something else as its #%llu, more than %d calls ago",
                  (unsigned long long)theirs->seq, COLL__HISTORY);
 }
 
 /* Do the ranks run the same call by different algorithms?  *mine is this rank's. */
-static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
-                          const struct coll__head *theirs,
-                          struct coll__head *mine)
+static int differs_in_way(struct coll_comm *comm,
+                          const struct coll__signature *ours,
+                          const struct coll__signature *theirs,
+                          struct coll__signature *mine)
 {
     if (is_message(theirs))
         return 0;
@@ -130,10 +133,10 @@ static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
 }
 
 /* Fail: the ranks run the same call by different algorithms. */
-static int other_way(struct coll_comm *comm, const struct coll__head *mine,
-                     int peer, const struct coll__head *theirs)
+static int other_way(struct coll_comm *comm, const struct coll__signature *mine,
+                     int peer, const struct coll__signature *theirs)
 {
-    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+    char here[COLL__SIGNATURE_TEXT], there[COLL__SIGNATURE_TEXT];
 
     coll__algorithm_id_describe(mine, here, sizeof(here));
     coll__algorithm_id_describe(theirs, there, sizeof(there));
@@ -143,29 +146,30 @@ static int other_way(struct coll_comm *comm, const struct coll__head *mine,
 
 /* Fail: two ranks called different operations.  `ours` is the call that received the
  * message of `theirs`, or NULL if nothing of that number runs here. */
-static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
-                    int peer, const struct coll__head *theirs)
+static int mismatch(struct coll_comm *comm, const struct coll__signature *ours,
+                    int peer, const struct coll__signature *theirs)
 {
-    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+    char here[COLL__SIGNATURE_TEXT], there[COLL__SIGNATURE_TEXT];
     int are_messages = ours && is_message(ours) && is_message(theirs);
-    struct coll__head mine;
+    struct coll__signature mine;
 
     if (differs_in_way(comm, ours, theirs, &mine))
         return other_way(comm, &mine, peer, theirs);
     describe_ours(comm, ours, theirs, here);
-    coll__head_describe(theirs, there, sizeof(there));
+    coll__signature_describe(theirs, there, sizeof(there));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
                            comm->rank, here,
                            are_messages ? SAME_SIZE : COLL__SAME_CALLS);
 }
 
 /* Fail: the signatures agree, but the lengths do not. */
-static int wrong_length(struct coll_comm *comm, const struct coll__head *call,
+static int wrong_length(struct coll_comm *comm,
+                        const struct coll__signature *call,
                         const struct coll__xfer *xfer)
 {
-    char what[COLL__HEAD_TEXT];
+    char what[COLL__SIGNATURE_TEXT];
 
-    coll__head_describe(call, what, sizeof(what));
+    coll__signature_describe(call, what, sizeof(what));
     return coll__comm_fail(
         comm, COLL_ERR_MISMATCH,
         "the ranks disagree in %s: rank %d sent %llu bytes where rank %d "
@@ -201,10 +205,10 @@ int coll__comm_still_lost(struct coll_comm *comm)
 static int look_at(struct coll_comm *comm, int r)
 {
     struct coll__tp *tp = comm->links.routes.to[r];
-    struct coll__head theirs;
+    struct coll__signature theirs;
 
     for (int c = 0; c < CHANNEL_P2P; c++) {
-        const struct coll__head *ours;
+        const struct coll__signature *ours;
 
         if (!tp->ops->peek(tp, r, c, &theirs) || !has_come_to(comm, &theirs))
             continue;
@@ -217,7 +221,8 @@ static int look_at(struct coll_comm *comm, int r)
 
 /* The signatures differ.  If the peer's call of our number uses another channel, the
  * message is of a later call: report the earlier difference. */
-static int wrong_call(struct coll_comm *comm, const struct coll__head *call,
+static int wrong_call(struct coll_comm *comm,
+                      const struct coll__signature *call,
                       const struct coll__xfer *xfer)
 {
     int rc = is_message(call) ? COLL_OK : look_at(comm, xfer->peer);
@@ -225,7 +230,8 @@ static int wrong_call(struct coll_comm *comm, const struct coll__head *call,
     return rc ? rc : mismatch(comm, call, xfer->peer, &xfer->got);
 }
 
-int coll__comm_run_failed(struct coll_comm *comm, const struct coll__head *call,
+int coll__comm_run_failed(struct coll_comm *comm,
+                          const struct coll__signature *call,
                           const struct coll__xfer *xfer, int status)
 {
     const char *why = coll_last_error(); /* most likely the transport's */
@@ -239,7 +245,7 @@ int coll__comm_run_failed(struct coll_comm *comm, const struct coll__head *call,
                                "the transfer with rank %d failed: %s%s%s",
                                xfer->peer, coll_strerror(status),
                                *why ? "; last error: " : "", why);
-    if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
+    if (memcmp(&xfer->got, &xfer->sig, sizeof(xfer->got)))
         return wrong_call(comm, call, xfer);
     return wrong_length(comm, call, xfer);
 }

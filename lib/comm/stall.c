@@ -44,24 +44,24 @@
 /* Can the collective end on this rank before rank `other` has started it?  Not if
  * this rank's result depends on that rank's data. */
 static int can_end_without(const struct coll_comm *comm,
-                           const struct coll__head *head, int other)
+                           const struct coll__signature *sig, int other)
 {
-    if (head->series == SERIES_COMPARED)
+    if (sig->series == SERIES_COMPARED)
         return 0;
-    switch ((enum coll_collective)head->collective) {
+    switch ((enum coll_collective)sig->collective) {
     case COLL_BARRIER:
         return 0;
     case COLL_ALLREDUCE:
     case COLL_ALLGATHER:
     case COLL_REDUCE_SCATTER:
     case COLL_ALLTOALL:
-        return !head->count;
+        return !sig->count;
     case COLL_REDUCE:
     case COLL_GATHER:
-        return !head->count || coll__head_root(head) != comm->rank;
+        return !sig->count || coll__signature_root(sig) != comm->rank;
     case COLL_BROADCAST:
     case COLL_SCATTER:
-        return !head->count || coll__head_root(head) != other;
+        return !sig->count || coll__signature_root(sig) != other;
     default:
         return 1;
     }
@@ -71,7 +71,7 @@ static int can_end_without(const struct coll_comm *comm,
  * is that collective, and the two ranks wait for each other for ever. */
 static int is_stuck_before(struct coll_comm *comm,
                            const struct coll__ctrl_call *call,
-                           struct coll__head *mine)
+                           struct coll__signature *mine)
 {
     uint64_t seq =
         atomic_load_explicit(&comm->calls.stuck_in, memory_order_acquire);
@@ -86,9 +86,9 @@ static enum coll__verdict disagree(const struct coll_comm *comm,
                                    const struct coll__ctrl_call *call,
                                    const char *mine, char text[COLL__TEXT_MAX])
 {
-    char theirs[COLL__HEAD_TEXT];
+    char theirs[COLL__SIGNATURE_TEXT];
 
-    coll__head_describe(&call->head, theirs, sizeof(theirs));
+    coll__signature_describe(&call->sig, theirs, sizeof(theirs));
     snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, mine, call->rank,
              theirs, COLL__SAME_CALLS);
     return VERDICT_NEVER;
@@ -96,13 +96,13 @@ static enum coll__verdict disagree(const struct coll_comm *comm,
 
 static enum coll__verdict disagree_in_way(const struct coll_comm *comm,
                                           const struct coll__ctrl_call *call,
-                                          const struct coll__head *mine,
+                                          const struct coll__signature *mine,
                                           char text[COLL__TEXT_MAX])
 {
-    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+    char here[COLL__SIGNATURE_TEXT], there[COLL__SIGNATURE_TEXT];
 
     coll__algorithm_id_describe(mine, here, sizeof(here));
-    coll__algorithm_id_describe(&call->head, there, sizeof(there));
+    coll__algorithm_id_describe(&call->sig, there, sizeof(there));
     snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, here, call->rank,
              there, COLL__SAME_ALGORITHM);
     return VERDICT_NEVER;
@@ -114,20 +114,20 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
                                            const char *apart,
                                            char text[COLL__TEXT_MAX])
 {
-    struct coll__history *history = coll__history_of(comm, &call->head);
-    struct coll__head mine;
-    char what[COLL__HEAD_TEXT];
+    struct coll__history *history = coll__history_of(comm, &call->sig);
+    struct coll__signature mine;
+    char what[COLL__SIGNATURE_TEXT];
     uint64_t n =
         atomic_load_explicit(&history->n_started, memory_order_acquire);
 
-    if (n < call->head.seq)
+    if (n < call->sig.seq)
         return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
-    if (!coll__history_get(history, call->head.seq, &mine) ||
-        !memcmp(&mine, &call->head, sizeof(mine)))
+    if (!coll__history_get(history, call->sig.seq, &mine) ||
+        !memcmp(&mine, &call->sig, sizeof(mine)))
         return VERDICT_HERE;
-    if (coll__algorithm_ids_differ(&mine, &call->head))
+    if (coll__algorithm_ids_differ(&mine, &call->sig))
         return disagree_in_way(comm, call, &mine, text);
-    coll__head_describe(&mine, what, sizeof(what));
+    coll__signature_describe(&mine, what, sizeof(what));
     return disagree(comm, call, what, text);
 }
 
@@ -137,21 +137,21 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
                                         const char *apart,
                                         char text[COLL__TEXT_MAX])
 {
-    struct coll__head mine;
-    char what[COLL__HEAD_TEXT];
+    struct coll__signature mine;
+    char what[COLL__SIGNATURE_TEXT];
     int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
-    int at = call->head.series * comm->size + call->rank;
-    _Atomic uint64_t *n = call->head.collective == COLL_RECV
+    int at = call->sig.series * comm->size + call->rank;
+    _Atomic uint64_t *n = call->sig.collective == COLL_RECV
                               ? &comm->calls.n_sent[at]
                               : &comm->calls.n_received[at];
 
-    if (atomic_load_explicit(n, memory_order_relaxed) >= call->head.seq)
+    if (atomic_load_explicit(n, memory_order_relaxed) >= call->sig.seq)
         return VERDICT_HERE;
     if (apart)
         return disagree(comm, call, apart, text);
     if (!is_stuck)
         return VERDICT_LATE;
-    coll__head_describe(&mine, what, sizeof(what));
+    coll__signature_describe(&mine, what, sizeof(what));
     return disagree(comm, call, what, text);
 }
 
@@ -165,9 +165,9 @@ enum coll__verdict coll__stall_judge(struct coll_comm *comm,
             ? atomic_load_explicit(&comm->calls.apart, memory_order_acquire)
             : NULL;
 
-    coll__history_where(coll__history_of(comm, &call->head), text,
+    coll__history_where(coll__history_of(comm, &call->sig), text,
                         COLL__TEXT_MAX);
-    return coll__is_p2p((enum coll_collective)call->head.collective)
+    return coll__is_p2p((enum coll_collective)call->sig.collective)
                ? judge_message(comm, call, apart, text)
                : judge_collective(comm, call, apart, text);
 }
@@ -181,11 +181,11 @@ static struct coll__ctrl_call call_of(const struct coll__call *waiting,
 
     return (struct coll__ctrl_call){
         .rank = comm->rank,
-        .peer = waiting->is_p2p ? waiting->head.root : -1,
+        .peer = waiting->is_p2p ? waiting->sig.root : -1,
         .is_blocked = is_blocked,
         .n_started = atomic_load_explicit(
             &comm->calls.history[SERIES_HOST].n_started, memory_order_relaxed),
-        .head = waiting->head,
+        .sig = waiting->sig,
     };
 }
 
@@ -278,7 +278,7 @@ static void describe_missing(const struct coll__call *waiting,
                              size_t len)
 {
     const struct coll_comm *comm = waiting->comm;
-    int peer = waiting->head.root;
+    int peer = waiting->sig.root;
     char host[HOST_TEXT] = "";
 
     if (waiting->is_p2p)
@@ -318,13 +318,13 @@ static int fail_late(const struct coll__call *waiting, double timeout,
                      const struct coll__ctrl_roll *roll)
 {
     struct coll_comm *comm = waiting->comm;
-    const char *where = waiting->head.series == SERIES_QUEUED
+    const char *where = waiting->sig.series == SERIES_QUEUED
                             ? "a stream may be at other work for so long"
                             : "one may compute long between coll_start and "
                               "coll_wait";
-    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+    char what[COLL__SIGNATURE_TEXT], absent[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&waiting->head, what, sizeof(what));
+    coll__signature_describe(&waiting->sig, what, sizeof(what));
     describe_missing(waiting, roll, absent, sizeof(absent));
     if (!*absent)
         snprintf(absent, sizeof(absent),
@@ -371,10 +371,10 @@ static void say_stall(const struct coll__call *waiting, double timeout,
                       double waited, const struct coll__ctrl_roll *heard)
 {
     const struct coll_comm *comm = waiting->comm;
-    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+    char what[COLL__SIGNATURE_TEXT], absent[COLL__TEXT_MAX / 2];
     char group[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&waiting->head, what, sizeof(what));
+    coll__signature_describe(&waiting->sig, what, sizeof(what));
     describe_missing(waiting, heard, absent, sizeof(absent));
     coll__members_text(comm, group, sizeof(group));
     log_warn("comm",
@@ -393,8 +393,8 @@ static void warn(struct coll__call *waiting, double timeout, double since,
     struct coll__ctrl_roll roll;
     struct coll__stall *s = &waiting->stall;
 
-    if (s->seq != waiting->head.seq)
-        *s = (struct coll__stall){.seq = waiting->head.seq, .asked = now};
+    if (s->seq != waiting->sig.seq)
+        *s = (struct coll__stall){.seq = waiting->sig.seq, .asked = now};
     if (s->said || now < s->asked ||
         !hear(waiting, is_blocked, s->asked, now, &roll, &heard))
         return;
@@ -416,9 +416,9 @@ static int is_stall(const struct coll__call *waiting, double since, double now)
 
 void coll__stall_end(struct coll__call *waiting)
 {
-    char what[COLL__HEAD_TEXT], group[COLL__TEXT_MAX / 2];
+    char what[COLL__SIGNATURE_TEXT], group[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&waiting->head, what, sizeof(what));
+    coll__signature_describe(&waiting->sig, what, sizeof(what));
     coll__members_text(waiting->comm, group, sizeof(group));
     log_warn("comm", "%s%s went on after %.0f s on rank %d", group, what,
              coll__now() - waiting->stall.said, waiting->comm->rank);
@@ -436,7 +436,7 @@ static int investigate(const struct coll__call *running, int is_blocked,
 
     p->looked = now;
     if (is_blocked && !running->is_p2p)
-        atomic_store_explicit(&comm->calls.stuck_in, running->head.seq,
+        atomic_store_explicit(&comm->calls.stuck_in, running->sig.seq,
                               memory_order_release);
     if (now > p->asked + p->pause)
         ask(p, running, is_blocked, now);

@@ -16,7 +16,7 @@ struct coll__stall {
 /* A call that somebody may wait for. */
 struct coll__call {
     struct coll_comm *comm;
-    struct coll__head head;
+    struct coll__signature sig;
     int is_p2p;
     /* On the clock, 0 before: when the wait for it began, when that was looked at
      * last, and when its deadline was seen to have passed. */

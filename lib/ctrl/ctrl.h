@@ -25,7 +25,7 @@ struct coll__ctrl_call {
     int peer;               /* the peer of a send or receive; -1: all ranks */
     int is_blocked;         /* its caller starts no other call before it ends */
     uint64_t n_started;     /* collectives that it has started */
-    struct coll__head head; /* the signature of the call */
+    struct coll__signature sig; /* the signature of the call */
 };
 
 enum coll__verdict {

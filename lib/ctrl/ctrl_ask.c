@@ -29,7 +29,7 @@ struct answer { /* as it travels, little-endian; text ends with its NUL */
 void coll__ctrl_pack_call(const struct ctrl_call *call,
                           struct ctrl_call_wire *wire)
 {
-    const struct coll__head *head = &call->of.head;
+    const struct coll__signature *sig = &call->of.sig;
 
     *wire = (struct ctrl_call_wire){
         .subject = htole32((uint32_t)call->subject),
@@ -37,13 +37,13 @@ void coll__ctrl_pack_call(const struct ctrl_call *call,
         .peer = htole32((uint32_t)call->of.peer),
         .is_blocked = htole32((uint32_t)call->of.is_blocked),
         .n_started = htole64(call->of.n_started),
-        .seq = htole64(head->seq),
-        .count = htole64(head->count),
-        .root = htole32((uint32_t)head->root),
-        .collective = head->collective,
-        .type = head->type,
-        .op = head->op,
-        .series_way = (uint8_t)(head->series | head->way << 3),
+        .seq = htole64(sig->seq),
+        .count = htole64(sig->count),
+        .root = htole32((uint32_t)sig->root),
+        .collective = sig->collective,
+        .type = sig->type,
+        .op = sig->op,
+        .series_algo_id = (uint8_t)(sig->series | sig->algo_id << 3),
     };
 }
 
@@ -63,19 +63,19 @@ int coll__ctrl_take_call(const struct coll__ctrl *ctrl,
                                .peer = (int)le32toh(wire.peer),
                                .is_blocked = le32toh(wire.is_blocked) != 0,
                                .n_started = le64toh(wire.n_started),
-                               .head = {.seq = le64toh(wire.seq),
-                                        .collective = wire.collective,
-                                        .type = wire.type,
-                                        .op = wire.op,
-                                        .series = wire.series_way & 7,
-                                        .way = wire.series_way >> 3,
-                                        .root = (int32_t)le32toh(wire.root),
-                                        .count = le64toh(wire.count)},
+                               .sig = {.seq = le64toh(wire.seq),
+                                       .collective = wire.collective,
+                                       .type = wire.type,
+                                       .op = wire.op,
+                                       .series = wire.series_algo_id & 7,
+                                       .algo_id = wire.series_algo_id >> 3,
+                                       .root = (int32_t)le32toh(wire.root),
+                                       .count = le64toh(wire.count)},
                            }};
     if (call->of.rank < 0 || call->of.rank >= ctrl->size ||
         call->of.peer < -1 || call->of.peer >= ctrl->size ||
         le32toh(wire.subject) > SUBJECT_GATHERING ||
-        call->of.head.series >= N_SERIES)
+        call->of.sig.series >= N_SERIES)
         return -1;
     return 0;
 }
@@ -90,8 +90,7 @@ enum coll__verdict coll__ctrl_judge(struct coll__ctrl *ctrl,
 
     snprintf(text, COLL__TEXT_MAX, "joining or leaving the group");
     if (call->subject == SUBJECT_GATHERING)
-        return ctrl->n_gathers < call->of.head.seq ? VERDICT_LATE
-                                                   : VERDICT_HERE;
+        return ctrl->n_gathers < call->of.sig.seq ? VERDICT_LATE : VERDICT_HERE;
     if (ctrl->is_open)
         verdict =
             ctrl->events.judge(ctrl->events.arg, &call->of, is_gathering, text);
@@ -187,7 +186,7 @@ static int is_alone(const struct coll__ctrl *ctrl,
 static int is_same(const struct coll__ctrl_call *a,
                    const struct coll__ctrl_call *b)
 {
-    return a->peer == b->peer && !memcmp(&a->head, &b->head, sizeof(a->head));
+    return a->peer == b->peer && !memcmp(&a->sig, &b->sig, sizeof(a->sig));
 }
 
 /* Does another call still wait for the last question's answer, or has not read it? */

@@ -272,7 +272,7 @@ static int ask_who(struct coll__ctrl *ctrl, char *late, size_t len)
 {
     struct ctrl_call call = {
         SUBJECT_GATHERING,
-        {.rank = ctrl->rank, .peer = -1, .head.seq = ctrl->n_gathers}};
+        {.rank = ctrl->rank, .peer = -1, .sig.seq = ctrl->n_gathers}};
     double since = coll__now(), until = since + coll__ctrl_answer_time(ctrl);
     const struct coll__ctrl_roll *roll = NULL;
 

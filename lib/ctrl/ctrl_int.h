@@ -79,7 +79,7 @@ struct ctrl_gather {
 };
 
 /* The subject of a question: an operation, which the communicator judges, or a gathering,
- * whose number is of.head.seq. */
+ * whose number is of.sig.seq. */
 enum ctrl_subject { SUBJECT_OPERATION, SUBJECT_GATHERING };
 
 struct ctrl_call {
@@ -228,7 +228,7 @@ struct ctrl_call_wire {
     uint32_t subject, rank, peer, is_blocked;
     uint64_t n_started, seq, count;
     uint32_t root;
-    uint8_t collective, type, op, series_way; /* 3 bits and 5 */
+    uint8_t collective, type, op, series_algo_id; /* 3 bits and 5 */
 };
 
 void coll__ctrl_pack_call(const struct ctrl_call *call,

@@ -43,14 +43,14 @@ struct roll { /* as it travels, little-endian; text ends with its NUL */
 static int is_before(const struct ctrl_call *a, const struct ctrl_call *b)
 {
     return a->subject != b->subject ? a->subject < b->subject
-                                    : a->of.head.seq < b->of.head.seq;
+                                    : a->of.sig.seq < b->of.sig.seq;
 }
 
 /* Are they the same question?  Their signatures may differ: then the asked rank finds the
  * disagreement. */
 static int is_about(const struct ctrl_call *a, const struct ctrl_call *b)
 {
-    return a->subject == b->subject && a->of.head.seq == b->of.head.seq;
+    return a->subject == b->subject && a->of.sig.seq == b->of.sig.seq;
 }
 
 /* ---- rolls --------------------------------------------------------------- */

@@ -7,7 +7,7 @@ void coll__prog_address(struct coll__prog *prog, int i)
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__xfer *xfer = &prog->xfers[i];
 
-    xfer->head = prog->head;
+    xfer->sig = prog->sig;
     if (step->kind == STEP_SEND) {
         xfer->buf = prog_at(prog, &step->src);
         return;
@@ -66,10 +66,11 @@ int coll__routes_poll(const struct coll__routes *routes)
 
 /* Premul scales all of IN into a buffer of the program before the first step, and the
  * plan reads that buffer as its IN.  A stream scales by itself (stream_engine.c). */
-void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
-                      const void *in, void *out, void *stream)
+void coll__prog_start(struct coll__prog *prog,
+                      const struct coll__signature *sig, const void *in,
+                      void *out, void *stream)
 {
-    prog->head = *head;
+    prog->sig = *sig;
     prog->stream = stream;
     prog->fault = NULL;
     prog->in = in;

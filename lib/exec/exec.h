@@ -60,10 +60,11 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
  * aligned to a cache line. */
 void coll__prog_lend(struct coll__prog *prog, void *scratch);
 
-/* Start a run.  head stamps its messages; in and out stay the caller's until
+/* Start a run.  sig stamps its messages; in and out stay the caller's until
  * the run has ended. */
-void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
-                      const void *in, void *out, void *stream);
+void coll__prog_start(struct coll__prog *prog,
+                      const struct coll__signature *sig, const void *in,
+                      void *out, void *stream);
 
 /* Programs of different channels run side by side, in rounds.  In a round each program
  * does what it can do at once (look), all transports make progress (poll), and each

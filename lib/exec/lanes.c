@@ -136,7 +136,7 @@ static size_t bytes(const struct coll__prog *prog)
 /* A number that the sends of no other run have. */
 static uint64_t name_of(const struct coll__prog *prog, int group)
 {
-    uint64_t run = prog->head.seq * N_SERIES + prog->head.series;
+    uint64_t run = prog->sig.seq * N_SERIES + prog->sig.series;
 
     return group ? (run << GROUP_BITS) + (uint64_t)group : 0;
 }

@@ -143,7 +143,7 @@ static int waits_for_others(const struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
     int core = tell_core(prog->routes->to[plan->steps[prog->at].peer]);
-    struct coll__head head;
+    struct coll__signature sig;
 
     for (int i = prog->at; i < plan->n_steps && core; i++) {
         int peer = plan->steps[i].peer;
@@ -153,7 +153,7 @@ static int waits_for_others(const struct coll__prog *prog)
             continue;
         tp = prog->routes->to[peer];
         if (may_share(tp, peer, core) &&
-            !tp->ops->peek(tp, peer, prog->xfers[i].channel, &head))
+            !tp->ops->peek(tp, peer, prog->xfers[i].channel, &sig))
             return 0;
     }
     return core != 0;

@@ -71,7 +71,7 @@ struct coll__prog {
     const void *in; /* of this run, and below */
     unsigned char *base[N_BUFS];
     void *stream;
-    struct coll__head head;
+    struct coll__signature sig;
     const struct coll__xfer *fault;
 
     int at;        /* listed.c: the step that is next */

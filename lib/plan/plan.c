@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan.c - the steps of a plan, and the buffers of a problem. */
 #include "lib/plan/plan.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

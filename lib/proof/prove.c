@@ -2,7 +2,7 @@
 /* prove.c - problems of all shapes, and the proof of an algorithm for each. */
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>

@@ -428,7 +428,7 @@ void coll__cache_put(struct coll_request *request)
 
     if (request->parts) {
         request->parts = NULL;
-        request->call.head.root = request->problem.root;
+        request->call.sig.root = request->problem.root;
     }
     give_back(request);
     insert(cache, request);

@@ -222,7 +222,7 @@ static int take_request(struct note *note)
     if (rc || !is_many)
         return rc;
     note->request->parts = &note->part;
-    note->request->call.head.root = digest(&note->part);
+    note->request->call.sig.root = digest(&note->part);
     return COLL_OK;
 }
 

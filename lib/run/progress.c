@@ -51,13 +51,13 @@ static void empty_stage(const struct coll_request *request)
 }
 
 /* A receive expects the signature that the sender's message has. */
-static struct coll__head stamp_of_recv(const struct coll_request *request)
+static struct coll__signature stamp_of_recv(const struct coll_request *request)
 {
-    struct coll__head head = request->call.head;
+    struct coll__signature sig = request->call.sig;
 
-    head.collective = COLL_SEND;
-    head.root = request->call.comm->rank;
-    return head;
+    sig.collective = COLL_SEND;
+    sig.root = request->call.comm->rank;
+    return sig;
 }
 
 /* Trace a request that has ended, unless it began before tracing did. */
@@ -79,9 +79,9 @@ static void trace(const struct coll_request *request)
         .ended = coll__now(),
     };
 
-    coll__recorder_ended(&request->call.comm->recorder, &request->call.head,
+    coll__recorder_ended(&request->call.comm->recorder, &request->call.sig,
                          op.ended);
-    if (request->called && request->call.head.series != SERIES_COMPARED)
+    if (request->called && request->call.sig.series != SERIES_COMPARED)
         coll__trace_note(&op);
 }
 
@@ -89,8 +89,8 @@ static void begin(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
     int is_barrier = request->problem.collective == COLL_BARRIER;
-    const struct coll__head *head = &request->call.head;
-    struct coll__head other;
+    const struct coll__signature *sig = &request->call.sig;
+    struct coll__signature other;
 
     if (coll__trace_is_on())
         request->begun = coll__now();
@@ -98,9 +98,9 @@ static void begin(struct coll_request *request)
         fill_stage(request);
     if (request->problem.collective == COLL_RECV) {
         other = stamp_of_recv(request);
-        head = &other;
+        sig = &other;
     }
-    coll__prog_start(request->prog, head,
+    coll__prog_start(request->prog, sig,
                      is_barrier ? &comm->run->token_in : request->args.in,
                      is_barrier ? &comm->run->token_out : request->args.out,
                      request->args.stream);
@@ -144,8 +144,8 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
 
     append(queue, request);
     if (is_first && request->call.is_p2p)
-        coll__history_aside(coll__history_of(comm, &request->call.head),
-                            &request->call.head);
+        coll__history_aside(coll__history_of(comm, &request->call.sig),
+                            &request->call.sig);
     if (is_first || request->call.is_p2p)
         begin(request);
 }
@@ -153,13 +153,13 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
 /* The history in which the request counts. */
 static struct coll__history *history_of(const struct coll_request *request)
 {
-    return coll__history_of(request->call.comm, &request->call.head);
+    return coll__history_of(request->call.comm, &request->call.sig);
 }
 
 /* Give a collective its number. */
 static void set_seq(struct coll_request *request)
 {
-    request->call.head.seq =
+    request->call.sig.seq =
         1 + atomic_load_explicit(&history_of(request)->n_started,
                                  memory_order_relaxed);
 }
@@ -186,7 +186,7 @@ static int is_look_due(const struct coll_request *request)
 int coll__request_start(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
-    int at = request->call.head.series * comm->size + request->problem.root;
+    int at = request->call.sig.series * comm->size + request->problem.root;
 
     if (coll__trace_is_on())
         request->called = coll__now();
@@ -199,11 +199,11 @@ int coll__request_start(struct coll_request *request)
     if (!request->call.is_p2p) {
         set_seq(request);
         if (coll__trace_is_on())
-            coll__recorder_called(&comm->recorder, &request->call.head,
+            coll__recorder_called(&comm->recorder, &request->call.sig,
                                   request->called);
-        coll__history_start(history_of(request), &request->call.head);
+        coll__history_start(history_of(request), &request->call.sig);
     } else {
-        request->call.head.seq =
+        request->call.sig.seq =
             count_up(request->problem.collective == COLL_SEND
                          ? &comm->calls.n_sent[at]
                          : &comm->calls.n_received[at]);
@@ -240,7 +240,7 @@ int coll__run_quiesce(struct coll_comm *comm)
  * its cause is being found out. */
 static int failed(const struct coll_request *request, int status)
 {
-    return coll__comm_run_failed(request->call.comm, &request->call.head,
+    return coll__comm_run_failed(request->call.comm, &request->call.sig,
                                  coll__prog_fault(request->prog), status)
                ? coll__run_quiesce(request->call.comm)
                : COLL_OK;
@@ -252,14 +252,14 @@ int coll__request_dash(struct coll_request *request)
 
     set_seq(request);
     begin(request); /* before it is noted: others wait for what it sends */
-    coll__history_start(history_of(request), &request->call.head);
+    coll__history_start(history_of(request), &request->call.sig);
     rc = coll__prog_look(request->prog, &moved);
     if (rc < 0) {
         rc = failed(request, rc);
         return rc ? rc : COLL_IN_PROGRESS;
     }
     if (rc == COLL_OK)
-        coll__history_end(history_of(request), request->call.head.seq);
+        coll__history_end(history_of(request), request->call.sig.seq);
     return rc;
 }
 
@@ -278,9 +278,9 @@ static uint64_t ended_up_to(struct coll_comm *comm,
     for (int c = 0; c < CHANNEL_P2P; c++) {
         const struct coll_request *first = comm->run->queues[c].first;
 
-        if (first && coll__history_of(comm, &first->call.head) == history &&
-            first->call.head.seq <= seq)
-            seq = first->call.head.seq - 1;
+        if (first && coll__history_of(comm, &first->call.sig) == history &&
+            first->call.sig.seq <= seq)
+            seq = first->call.sig.seq - 1;
     }
     return seq;
 }
@@ -336,7 +336,7 @@ static void end_message(struct coll_request *request)
     take_out(request);
     if (was_first)
         coll__history_aside(history_of(request),
-                            queue->first ? &queue->first->call.head : NULL);
+                            queue->first ? &queue->first->call.sig : NULL);
     if (coll__trace_is_on())
         trace(request);
     if (request->call.stall.said)

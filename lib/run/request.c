@@ -132,11 +132,11 @@ static uint64_t digest(const size_t *counts, int n)
     return hash;
 }
 
-struct coll__head coll__request_head(const struct coll__problem *pb,
-                                     const struct coll__op *op,
-                                     enum coll__series series)
+struct coll__signature coll__request_signature(const struct coll__problem *pb,
+                                               const struct coll__op *op,
+                                               enum coll__series series)
 {
-    struct coll__head head = {
+    struct coll__signature sig = {
         .collective = (uint8_t)pb->collective,
         .type = (uint8_t)pb->type,
         .op = coll__op_code(op),
@@ -146,21 +146,22 @@ struct coll__head coll__request_head(const struct coll__problem *pb,
     };
 
     if (coll__has_own_counts(pb->collective))
-        head.count = 0;
+        sig.count = 0;
     else if (coll__has_counts(pb->collective))
-        head.count =
+        sig.count =
             digest(pb->in_counts ? pb->in_counts : pb->out_counts, pb->nranks);
-    return head;
+    return sig;
 }
 
 void coll__request_stamp(struct coll_request *request,
                          const struct coll__op *op)
 {
     const struct coll__problem *pb = &request->problem;
-    struct coll__head *head = &request->call.head;
+    struct coll__signature *sig = &request->call.sig;
 
-    *head = coll__request_head(pb, op, coll__series_of(&request->args));
-    head->way = coll__algorithm_id(pb->collective, request->algorithm) & 31;
+    *sig = coll__request_signature(pb, op, coll__series_of(&request->args));
+    sig->algo_id = coll__algorithm_id(pb->collective, request->algorithm) &
+                   COLL__ALGORITHM_OF_FILE;
 }
 
 int coll__request_numbers(struct coll__problem *pb, size_t **numbers)

@@ -17,7 +17,7 @@ struct coll__part {
 };
 
 struct coll_request {
-    struct coll__call call; /* call.head.seq is set at each start */
+    struct coll__call call; /* call.sig.seq is set at each start */
     struct coll_args args;
     struct coll__problem problem; /* its counts are in `numbers` */
     size_t *numbers;
@@ -63,9 +63,9 @@ static inline enum coll__series coll__series_of(const struct coll_args *args)
 int coll__request_numbers(struct coll__problem *pb, size_t **numbers);
 
 /* What names the problem's operation, but for its number. */
-struct coll__head coll__request_head(const struct coll__problem *pb,
-                                     const struct coll__op *op,
-                                     enum coll__series series);
+struct coll__signature coll__request_signature(const struct coll__problem *pb,
+                                               const struct coll__op *op,
+                                               enum coll__series series);
 
 /* Stamp the request with what names its operation, but for the number, and with its
  * algorithm where ranks may not choose for themselves. */

@@ -47,14 +47,14 @@ static int run_join(struct coll_comm *comm, const struct coll__options *options,
 }
 
 /* What of that number runs on that channel, or waits there. */
-static const struct coll__head *run_find(const struct coll_comm *comm,
-                                         int channel, uint64_t seq)
+static const struct coll__signature *run_find(const struct coll_comm *comm,
+                                              int channel, uint64_t seq)
 {
     const struct coll_request *r = comm->run->queues[channel].first;
 
-    while (r && r->call.head.seq != seq)
+    while (r && r->call.sig.seq != seq)
         r = r->next;
-    return r ? &r->call.head : NULL;
+    return r ? &r->call.sig : NULL;
 }
 
 static int run_drain(struct coll_comm *comm)

@@ -39,8 +39,8 @@ int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
     int rc = coll__cache_take(comm, &args, request);
 
     if (rc == COLL_OK) {
-        (*request)->call.head = coll__request_head(pb, op, SERIES_COMPARED);
-        coll__head_lies(&(*request)->call.head, places);
+        (*request)->call.sig = coll__request_signature(pb, op, SERIES_COMPARED);
+        coll__signature_set_places(&(*request)->call.sig, places);
     }
     return rc;
 }

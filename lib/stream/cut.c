@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cut.c - operations in pieces. */
 #include "lib/stream/cut.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>

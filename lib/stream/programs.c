@@ -372,7 +372,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
 {
     const struct coll__queued_list *list = comm->stream->programs;
     struct coll__prog *prog = list->programs->prog;
-    struct coll__head head = {.seq = 0};
+    struct coll__signature sig = {.seq = 0};
     const void *in = call->args.in;
     void *out = call->args.out;
     int moved, rc;
@@ -389,7 +389,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
                         list->spots[b].off);
     if (token_len(call))
         in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
-    coll__prog_start(prog, &head, in, out, stream);
+    coll__prog_start(prog, &sig, in, out, stream);
     return coll__prog_look(prog, &moved);
 }
 
@@ -434,10 +434,10 @@ static void note(const struct coll__queued_list *list,
                  const struct coll__batch *batch, uint32_t number)
 {
     for (int i = 0; i < batch->n; i++) {
-        struct coll__head head = coll__request_head(
+        struct coll__signature sig = coll__request_signature(
             &batch->calls[i].pb, &batch->calls[i].op, SERIES_QUEUED);
 
-        coll__watch_note(list->watch, head, number);
+        coll__watch_note(list->watch, sig, number);
     }
 }
 

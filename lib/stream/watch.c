@@ -49,45 +49,46 @@ static int has_finished(const struct coll__watch *watch, uint64_t call)
 /* The count of messages in this direction between this rank and the message's peer; NULL
  * for a collective. */
 static _Atomic uint64_t *messages(struct coll_comm *comm,
-                                  const struct coll__head *head)
+                                  const struct coll__signature *sig)
 {
-    if (!coll__is_p2p((enum coll_collective)head->collective))
+    if (!coll__is_p2p((enum coll_collective)sig->collective))
         return NULL;
-    return (head->collective == COLL_SEND ? comm->calls.n_sent
-                                          : comm->calls.n_received) +
-           SERIES_QUEUED * comm->size + head->root;
+    return (sig->collective == COLL_SEND ? comm->calls.n_sent
+                                         : comm->calls.n_received) +
+           SERIES_QUEUED * comm->size + sig->root;
 }
 
 /* All ranks number collectives alike; two peers number their messages alike. */
-static uint64_t next_seq(struct coll_comm *comm, const struct coll__head *head)
+static uint64_t next_seq(struct coll_comm *comm,
+                         const struct coll__signature *sig)
 {
-    _Atomic uint64_t *n = messages(comm, head);
+    _Atomic uint64_t *n = messages(comm, sig);
 
     if (!n)
         n = &comm->calls.history[SERIES_QUEUED].n_started;
     return 1 + atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void count(struct coll_comm *comm, const struct coll__head *head)
+static void count(struct coll_comm *comm, const struct coll__signature *sig)
 {
-    _Atomic uint64_t *n = messages(comm, head);
+    _Atomic uint64_t *n = messages(comm, sig);
 
     if (n)
-        atomic_store_explicit(n, head->seq, memory_order_relaxed);
+        atomic_store_explicit(n, sig->seq, memory_order_relaxed);
     else
-        coll__history_start(&comm->calls.history[SERIES_QUEUED], head);
+        coll__history_start(&comm->calls.history[SERIES_QUEUED], sig);
 }
 
-void coll__watch_note(struct coll__watch *watch, struct coll__head head,
+void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
                       uint32_t number)
 {
     uint64_t call = 1 + n_noted(watch);
 
-    head.seq = next_seq(watch->comm, &head);
+    sig.seq = next_seq(watch->comm, &sig);
     atomic_store_explicit(&watch->number[call % COLL__HISTORY], number,
                           memory_order_relaxed);
-    count(watch->comm, &head);
-    coll__history_start(&watch->calls, &head);
+    count(watch->comm, &sig);
+    coll__history_start(&watch->calls, &sig);
 }
 
 void coll__watch_drop(struct coll__watch *watch, int n, uint32_t before)
@@ -128,12 +129,12 @@ int coll__watch_is_behind(const struct coll__watch *watch)
 /* Publish the last finished collective, for ranks that ask how far this rank is. */
 static void tell_finished(struct coll__watch *watch, uint64_t from, uint64_t to)
 {
-    struct coll__head head;
+    struct coll__signature sig;
 
-    for (; to >= from && coll__history_get(&watch->calls, to, &head); to--)
-        if (!coll__is_p2p((enum coll_collective)head.collective)) {
+    for (; to >= from && coll__history_get(&watch->calls, to, &sig); to--)
+        if (!coll__is_p2p((enum coll_collective)sig.collective)) {
             coll__history_end(&watch->comm->calls.history[SERIES_QUEUED],
-                              head.seq);
+                              sig.seq);
             return;
         }
 }
@@ -177,24 +178,24 @@ static int is_next(const struct coll__watch *watch)
                              number_of(watch, watch->first) - 1);
 }
 
-/* Write the call to ask about into standing.head.  For a group's messages it is the send
+/* Write the call to ask about into standing.sig.  For a group's messages it is the send
  * that `peer` has not taken, if there is one.  0: the call is too old to be known. */
 static int find_standing(struct coll__watch *watch, uint64_t n, int peer)
 {
     uint32_t number = number_of(watch, watch->first);
-    struct coll__head head;
+    struct coll__signature sig;
 
-    if (!coll__history_get(&watch->calls, watch->first, &watch->standing.head))
+    if (!coll__history_get(&watch->calls, watch->first, &watch->standing.sig))
         return 0;
     for (uint64_t call = watch->first;
          call <= n && number_of(watch, call) == number; call++)
-        if (coll__history_get(&watch->calls, call, &head) &&
-            head.collective == COLL_SEND && head.root == peer) {
-            watch->standing.head = head;
+        if (coll__history_get(&watch->calls, call, &sig) &&
+            sig.collective == COLL_SEND && sig.root == peer) {
+            watch->standing.sig = sig;
             break;
         }
     watch->standing.is_p2p =
-        coll__is_p2p((enum coll_collective)watch->standing.head.collective);
+        coll__is_p2p((enum coll_collective)watch->standing.sig.collective);
     return 1;
 }
 

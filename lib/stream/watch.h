@@ -51,7 +51,7 @@ int coll__watch_begin(struct coll_comm *comm, const struct coll__stage *stage,
 /* Note the communicator's next call.  It is finished when the stage has come to `number`;
  * all messages of a group share one number.  This function sets its sequence number in
  * head. */
-void coll__watch_note(struct coll__watch *watch, struct coll__head head,
+void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
                       uint32_t number);
 
 /* The last n noted calls were not enqueued: they count as finished after `before`. */

@@ -5,16 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct coll__head) == 3 * sizeof(uint64_t),
-               "a head is three words");
+_Static_assert(sizeof(struct coll__signature) == 3 * sizeof(uint64_t),
+               "a signature is three words");
 
 void coll__history_start(struct coll__history *h,
-                         const struct coll__head *head)
+                         const struct coll__signature *sig)
 {
     uint64_t words[3];
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
 
-    memcpy(words, head, sizeof(words));
+    memcpy(words, sig, sizeof(words));
     for (int i = 0; i < 3; i++) {
         atomic_store_explicit(&h->words[n % COLL__HISTORY][i], words[i],
                               memory_order_release);
@@ -30,7 +30,7 @@ void coll__history_end(struct coll__history *h, uint64_t seq)
 }
 
 int coll__history_get(struct coll__history *h, uint64_t seq,
-                      struct coll__head *head)
+                      struct coll__signature *sig)
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t words[3];
@@ -43,21 +43,21 @@ int coll__history_get(struct coll__history *h, uint64_t seq,
     n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
     if (seq + COLL__HISTORY <= n + 1) /* maybe it is being written anew */
         return 0;
-    memcpy(head, words, sizeof(*head));
+    memcpy(sig, words, sizeof(*sig));
     return 1;
 }
 
 /* ---- where a rank is ----------------------------------------------------- */
 
 void coll__history_aside(struct coll__history *h,
-                         const struct coll__head *head)
+                         const struct coll__signature *sig)
 {
     unsigned version = atomic_load_explicit(&h->aside_version,
                                             memory_order_relaxed);
     uint64_t words[3] = {0};
 
-    if (head)
-        memcpy(words, head, sizeof(words));
+    if (sig)
+        memcpy(words, sig, sizeof(words));
     atomic_store_explicit(&h->aside_version, version + 1,
                           memory_order_relaxed);
     for (int i = 0; i < 3; i++)
@@ -66,8 +66,8 @@ void coll__history_aside(struct coll__history *h,
                           memory_order_release);
 }
 
-/* Read the send or receive under way.  Returns 1 and *head, or 0 if there is none. */
-static int get_aside(struct coll__history *h, struct coll__head *head)
+/* Read the send or receive under way.  Returns 1 and *sig, or 0 if there is none. */
+static int get_aside(struct coll__history *h, struct coll__signature *sig)
 {
     uint64_t words[3];
     unsigned version;
@@ -81,33 +81,33 @@ static int get_aside(struct coll__history *h, struct coll__head *head)
     } while (version % 2 || version != atomic_load_explicit(
                                            &h->aside_version,
                                            memory_order_relaxed));
-    memcpy(head, words, sizeof(*head));
-    return head->seq != 0;
+    memcpy(sig, words, sizeof(*sig));
+    return sig->seq != 0;
 }
 
 /* Describe the first collective that is under way, or else the last one. */
 static int describe_collective(struct coll__history *h, int *is_under_way,
-                               char what[COLL__HEAD_TEXT])
+                               char what[COLL__SIGNATURE_TEXT])
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);
-    struct coll__head head;
+    struct coll__signature sig;
 
     *is_under_way = done < n;
-    if (!n || !coll__history_get(h, done < n ? done + 1 : n, &head))
+    if (!n || !coll__history_get(h, done < n ? done + 1 : n, &sig))
         return 0;
-    coll__head_describe(&head, what, COLL__HEAD_TEXT);
+    coll__signature_describe(&sig, what, COLL__SIGNATURE_TEXT);
     return 1;
 }
 
 void coll__history_where(struct coll__history *h, char *text, size_t len)
 {
-    struct coll__head head;
-    char what[COLL__HEAD_TEXT], aside[COLL__HEAD_TEXT];
+    struct coll__signature sig;
+    char what[COLL__SIGNATURE_TEXT], aside[COLL__SIGNATURE_TEXT];
     int is_in, is_known = describe_collective(h, &is_in, what);
 
-    if (get_aside(h, &head)) {
-        coll__head_describe(&head, aside, sizeof(aside));
+    if (get_aside(h, &sig)) {
+        coll__signature_describe(&sig, aside, sizeof(aside));
         if (is_known && is_in)
             snprintf(text, len, "in %s and %s", what, aside);
         else

@@ -10,7 +10,7 @@
 #ifndef COLL_LIB_TRACE_HISTORY_H
 #define COLL_LIB_TRACE_HISTORY_H
 
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 
 #include <stdatomic.h>
 
@@ -40,16 +40,16 @@ static inline int coll__history_is_look_due(const struct coll__history *h)
 
 /* Note that the next operation starts; that all operations up to seq have ended. */
 void coll__history_start(struct coll__history *h,
-                         const struct coll__head *head);
+                         const struct coll__signature *sig);
 void coll__history_end(struct coll__history *h, uint64_t seq);
 
 /* Note the send or receive that the rank is in from now on; NULL for none. */
 void coll__history_aside(struct coll__history *h,
-                         const struct coll__head *head);
+                         const struct coll__signature *sig);
 
 /* Get the signature of operation seq (from 1 on).  Returns 1, or 0 if it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,
-                      struct coll__head *head);
+                      struct coll__signature *sig);
 
 /* Describe where this rank is: "in allreduce #7 (...)", and its send or receive if it is
  * in one. */

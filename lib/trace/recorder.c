@@ -49,23 +49,22 @@ static void put_text(FILE *file, const char *name, const char *text)
 }
 
 static void put_call(FILE *file, const struct coll__recorder *r,
-                     const struct coll__head *head)
+                     const struct coll__signature *sig)
 {
-    size_t at = (head->seq - 1) % COLL__HISTORY;
+    size_t at = (sig->seq - 1) % COLL__HISTORY;
     const struct coll__times *times =
-        head->series == SERIES_HOST || head->series == SERIES_COMPARED
-            ? r->times
-            : NULL;
-    char what[COLL__HEAD_TEXT];
+        sig->series == SERIES_HOST || sig->series == SERIES_COMPARED ? r->times
+                                                                     : NULL;
+    char what[COLL__SIGNATURE_TEXT];
 
-    coll__head_describe(head, what, sizeof(what));
-    fprintf(file, "      {\"seq\": %llu, ", (unsigned long long)head->seq);
+    coll__signature_describe(sig, what, sizeof(what));
+    fprintf(file, "      {\"seq\": %llu, ", (unsigned long long)sig->seq);
     put_text(file, "what", what);
     fprintf(file,
             ", \"collective\": \"%s\", \"count\": %llu, \"root\": %d, "
             "\"way\": %d",
-            coll_collective_name((enum coll_collective)head->collective),
-            (unsigned long long)head->count, (int)head->root, head->way);
+            coll_collective_name((enum coll_collective)sig->collective),
+            (unsigned long long)sig->count, (int)sig->root, sig->algo_id);
     if (times)
         fprintf(file, ", \"called\": %.6f, \"ended\": %.6f",
                 atomic_load_explicit(&times->called[at], memory_order_relaxed),
@@ -83,7 +82,7 @@ static void put_series(FILE *file, struct coll__recorder *r, int series)
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);
     const char *before = "\n";
-    struct coll__head head;
+    struct coll__signature sig;
 
     fprintf(file,
             "    {\"series\": \"%s\", \"started\": %llu, "
@@ -91,9 +90,9 @@ static void put_series(FILE *file, struct coll__recorder *r, int series)
             names[series], (unsigned long long)n, (unsigned long long)done);
     for (uint64_t seq = n > COLL__HISTORY ? n - COLL__HISTORY + 1 : 1; seq <= n;
          seq++)
-        if (coll__history_get(h, seq, &head)) {
+        if (coll__history_get(h, seq, &sig)) {
             fputs(before, file);
-            put_call(file, r, &head);
+            put_call(file, r, &sig);
             before = ",\n";
         }
     fputs("]}", file);
@@ -381,20 +380,20 @@ void coll__recorder_remove(struct coll__recorder *r)
 /* ---- times ---------------------------------------------------------------------- */
 
 static struct coll__times *times_of(struct coll__recorder *r,
-                                    const struct coll__head *head)
+                                    const struct coll__signature *sig)
 {
-    return coll__is_p2p((enum coll_collective)head->collective) ||
-                   (head->series != SERIES_HOST &&
-                    head->series != SERIES_COMPARED)
+    return coll__is_p2p((enum coll_collective)sig->collective) ||
+                   (sig->series != SERIES_HOST &&
+                    sig->series != SERIES_COMPARED)
                ? NULL
                : r->times;
 }
 
 void coll__recorder_called(struct coll__recorder *r,
-                           const struct coll__head *head, double when)
+                           const struct coll__signature *sig, double when)
 {
-    struct coll__times *times = times_of(r, head);
-    size_t at = (head->seq - 1) % COLL__HISTORY;
+    struct coll__times *times = times_of(r, sig);
+    size_t at = (sig->seq - 1) % COLL__HISTORY;
 
     if (!times)
         return;
@@ -403,11 +402,11 @@ void coll__recorder_called(struct coll__recorder *r,
 }
 
 void coll__recorder_ended(struct coll__recorder *r,
-                          const struct coll__head *head, double when)
+                          const struct coll__signature *sig, double when)
 {
-    struct coll__times *times = times_of(r, head);
+    struct coll__times *times = times_of(r, sig);
 
     if (times)
-        atomic_store_explicit(&times->ended[(head->seq - 1) % COLL__HISTORY],
+        atomic_store_explicit(&times->ended[(sig->seq - 1) % COLL__HISTORY],
                               when, memory_order_relaxed);
 }

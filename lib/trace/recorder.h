@@ -53,9 +53,9 @@ void coll__recorder_remove(struct coll__recorder *recorder);
 
 /* Note when a call of SERIES_HOST began, or ended. */
 void coll__recorder_called(struct coll__recorder *recorder,
-                           const struct coll__head *head, double when);
+                           const struct coll__signature *sig, double when);
 void coll__recorder_ended(struct coll__recorder *recorder,
-                          const struct coll__head *head, double when);
+                          const struct coll__signature *sig, double when);
 
 /* The communicator has failed: write the file, if COLL_HISTORY is set.  Any thread that
  * holds no lock. */

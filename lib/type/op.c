@@ -11,7 +11,7 @@
  * thread had claimed stays claimed in the child.
  */
 #include "lib/type/op.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 
 #include <stdatomic.h>
 
@@ -67,8 +67,8 @@ int coll__op_takes(const struct coll__op *op, enum coll_type type)
 uint8_t coll__op_code(const struct coll__op *op)
 {
     if (op->is_premul)
-        return COLL__HEAD_PREMUL;
-    return op->fn ? COLL__HEAD_USER : (uint8_t)op->base;
+        return COLL__SIGNATURE_PREMUL;
+    return op->fn ? COLL__SIGNATURE_USER : (uint8_t)op->base;
 }
 
 /* ---- making them --------------------------------------------------------- */

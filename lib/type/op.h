@@ -45,7 +45,7 @@ int coll__type_is_float(enum coll_type type);
 /* Say whether the operation is defined for that type. */
 int coll__op_takes(const struct coll__op *op, enum coll_type type);
 
-/* Return head.op for the operation (head.h). */
+/* Return the signature's op for the operation (signature.h). */
 uint8_t coll__op_code(const struct coll__op *op);
 
 #endif

@@ -303,7 +303,7 @@ static int test_for_broken(struct world_rank *me)
     struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
     struct coll_request *request;
     struct coll__xfer lost = {.peer = 0};
-    struct coll__head call = {.collective = COLL_BARRIER};
+    struct coll__signature call = {.collective = COLL_BARRIER};
     int rc, n;
 
     WORLD_CHECK(me, comm);

@@ -27,9 +27,9 @@ static struct coll__ctrl_call call_of(int rank, int peer, uint64_t seq)
     return (struct coll__ctrl_call){
         .rank = rank,
         .peer = peer,
-        .head = {.seq = seq,
-                 .collective = peer < 0 ? COLL_BARRIER : COLL_RECV,
-                 .root = peer < 0 ? 0 : peer}};
+        .sig = {.seq = seq,
+                .collective = peer < 0 ? COLL_BARRIER : COLL_RECV,
+                .root = peer < 0 ? 0 : peer}};
 }
 
 /* Ask until something is heard; 0, or 1 if nothing ever is. */

@@ -150,7 +150,7 @@ static enum coll__verdict judge(void *arg, const struct coll__ctrl_call *call,
 
     (void)is_gathering;
     snprintf(text, COLL__TEXT_MAX, "in %d", *(int *)arg);
-    return n < call->head.seq ? VERDICT_LATE : VERDICT_HERE;
+    return n < call->sig.seq ? VERDICT_LATE : VERDICT_HERE;
 }
 
 static void raise_curtain(int size)
@@ -202,7 +202,7 @@ static struct coll__ctrl_call call_of(int rank, uint64_t seq)
     return (struct coll__ctrl_call){
         .rank = rank,
         .peer = -1,
-        .head = {.seq = seq, .collective = COLL_BARRIER}};
+        .sig = {.seq = seq, .collective = COLL_BARRIER}};
 }
 
 /* A rank that waits looks often: what it wants to hear, it hears when it is there. */

@@ -212,10 +212,10 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
 
 int queued_start(struct coll__prog *prog, struct stage *s)
 {
-    struct coll__head head = {.seq = 1};
+    struct coll__signature sig = {.seq = 1};
     int moved = 0;
 
-    coll__prog_start(prog, &head, (void *)s->in, (void *)s->out, s->rank->s);
+    coll__prog_start(prog, &sig, (void *)s->in, (void *)s->out, s->rank->s);
     return coll__prog_look(prog, &moved);
 }
 

@@ -37,10 +37,10 @@ static int take(struct coll__tp *tp, struct coll__xfer *xfer)
 }
 
 static int peek(struct coll__tp *tp, int peer, int channel,
-                struct coll__head *head)
+                struct coll__signature *sig)
 {
     (void)channel;
-    (void)head;
+    (void)sig;
     return ((struct fake *)tp)->has_come[peer];
 }
 
@@ -114,10 +114,10 @@ static void tear_down(void) { coll__prog_destroy(prog); }
  * not come to its end. */
 static int looks_in_vain(void)
 {
-    struct coll__head head = {.seq = 1, .collective = COLL_ALLREDUCE};
+    struct coll__signature sig = {.seq = 1, .collective = COLL_ALLREDUCE};
     int moved = 0;
 
-    coll__prog_start(prog, &head, &in, &out, NULL);
+    coll__prog_start(prog, &sig, &in, &out, NULL);
     fake.n_looks = 0;
     ck_assert_int_eq(coll__prog_look(prog, &moved), COLL_IN_PROGRESS);
     return fake.n_looks;

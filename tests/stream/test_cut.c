@@ -2,7 +2,7 @@
 /* test_cut.c - operations in pieces: every byte goes through the slot once, and the
  * ranks cut alike. */
 #include "lib/stream/cut.h"
-#include "lib/type/head.h"
+#include "lib/type/signature.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -178,7 +178,7 @@ static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
     (void)arg;
     (void)is_gathering;
     snprintf(text, COLL__TEXT_MAX, "in none");
-    return call->head.seq <= 42 ? VERDICT_HERE : VERDICT_LATE;
+    return call->sig.seq <= 42 ? VERDICT_HERE : VERDICT_LATE;
 }
 
 struct coll__ctrl_events world_events(struct world_notice *notice)

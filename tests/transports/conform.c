@@ -186,9 +186,9 @@ static void reduce_on_receive(struct rank *rank)
 
 /* ---- mismatch, peek, reach ---------------------------------------------- */
 
-/* What is sent where the receive expects conform_head_of(1, 64) and 64 bytes. */
+/* What is sent where the receive expects conform_sig_of(1, 64) and 64 bytes. */
 static const struct {
-    struct coll__head head;
+    struct coll__signature sig;
     size_t len;
 } wrongs[] = {
     {{.seq = 2, .op = 3, .root = 1, .count = 64}, 64},
@@ -216,7 +216,7 @@ static void disagree(struct rank *rank)
                                 .bytes.is_exchange = 1,
                                 .buf = conform_new_payload(
                                     wrongs[w].len, rank->me, rank->peers[i], 1),
-                                .head = wrongs[w].head};
+                                .sig = wrongs[w].sig};
         if (rank->index % 2)
             conform_post_recv(rank, &recvs[i], rank->peers[i], 1, 64);
         rank->tp->ops->send(rank->tp, &sends[i]);
@@ -231,7 +231,7 @@ static void disagree(struct rank *rank)
         EXPECT(rank, recvs[i].got_len == wrongs[w].len, "%zu came",
                (size_t)recvs[i].got_len);
         EXPECT(rank,
-               !memcmp(&recvs[i].got, &wrongs[w].head, sizeof(recvs[i].got)));
+               !memcmp(&recvs[i].got, &wrongs[w].sig, sizeof(recvs[i].got)));
     }
     conform_meet(rank); /* the others' may not have gone yet */
     conform_poll_for(rank, 0.005);
@@ -249,27 +249,27 @@ static void peek_at_peers(struct rank *rank)
 {
     struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
     struct coll__tp *tp = rank->tp;
-    struct coll__head head, want = conform_head_of(5, 48);
+    struct coll__signature sig, want = conform_sig_of(5, 48);
     double deadline = coll__now() + patient(WAIT_SECONDS);
 
     for (int i = 0; i < rank->n_peers; i++)
-        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &head));
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &sig));
     conform_barrier(rank);
     for (int i = 0; i < rank->n_peers; i++)
         conform_post_send(rank, &sends[i], rank->peers[i], 5, 48);
     for (int i = 0; i < rank->n_peers; i++) {
-        while (!tp->ops->peek(tp, rank->peers[i], rank->channel, &head)) {
+        while (!tp->ops->peek(tp, rank->peers[i], rank->channel, &sig)) {
             EXPECT(rank, coll__now() < deadline, "the message did not show");
             conform_poll(rank);
         }
-        EXPECT(rank, !memcmp(&head, &want, sizeof(head)));
+        EXPECT(rank, !memcmp(&sig, &want, sizeof(sig)));
     }
     for (int i = 0; i < rank->n_peers; i++)
         conform_post_recv(rank, &recvs[i], rank->peers[i], 5, 48);
     for (int i = 0; i < rank->n_peers; i++)
         conform_finish(rank, &sends[i], &recvs[i], 1, 5);
     for (int i = 0; i < rank->n_peers; i++)
-        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &head));
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &sig));
 }
 
 /* Whom the transport is for; a new transport states it here. */

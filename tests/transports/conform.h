@@ -82,7 +82,7 @@ void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n);
 /* ---- conform_data.c: payloads are a function of (source, destination, message
  * k), so that a byte in a wrong place shows ---- */
 
-struct coll__head conform_head_of(unsigned k, size_t len);
+struct coll__signature conform_sig_of(unsigned k, size_t len);
 
 /* Buffers of messages: the longer ones by coll_mem_alloc() if in areas, as long
  * as there is a file descriptor left; zeroed. */

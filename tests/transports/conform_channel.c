@@ -85,20 +85,20 @@ static void leave_lying(struct rank *rank, struct traffic *traffic)
  * made last. */
 static void expect_lying(struct rank *rank, int peer, int lying)
 {
-    struct coll__head head, want = conform_head_of(0, LYING_BYTES);
+    struct coll__signature sig, want = conform_sig_of(0, LYING_BYTES);
     double deadline = coll__now() + patient(WAIT_SECONDS);
 
-    while (!rank->tp->ops->peek(rank->tp, peer, lying, &head)) {
+    while (!rank->tp->ops->peek(rank->tp, peer, lying, &sig)) {
         EXPECT(rank, coll__now() < deadline, "what lies there does not show");
         conform_poll(rank);
     }
-    EXPECT(rank, !memcmp(&head, &want, sizeof(head)));
+    EXPECT(rank, !memcmp(&sig, &want, sizeof(sig)));
 }
 
 /* Small and large ones, one way and the other, are through in the end. */
 static void pass_by(struct rank *rank, struct traffic *traffic, int lying)
 {
-    struct coll__head head;
+    struct coll__signature sig;
 
     for (unsigned k = 0; k < PASSING; k++)
         for (int i = 0; i < rank->n_peers; i++) {
@@ -112,7 +112,7 @@ static void pass_by(struct rank *rank, struct traffic *traffic, int lying)
     for (int i = 0; i < rank->n_peers; i++) {
         conform_finish(rank, traffic[i].sends, traffic[i].recvs, PASSING, 0);
         EXPECT(rank, !rank->tp->ops->peek(rank->tp, rank->peers[i],
-                                          rank->channel, &head));
+                                          rank->channel, &sig));
         expect_lying(rank, rank->peers[i], lying);
     }
 }

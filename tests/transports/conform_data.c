@@ -104,9 +104,9 @@ void conform_expect_payload(struct rank *rank, const struct coll__xfer *xfer,
     }
 }
 
-struct coll__head conform_head_of(unsigned k, size_t len)
+struct coll__signature conform_sig_of(unsigned k, size_t len)
 {
-    return (struct coll__head){.seq = k, .op = 3, .root = 1, .count = len};
+    return (struct coll__signature){.seq = k, .op = 3, .root = 1, .count = len};
 }
 
 void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
@@ -118,7 +118,7 @@ void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
                             .len = len,
                             .bytes.is_exchange = 1,
                             .buf = conform_new_payload(len, rank->me, peer, k),
-                            .head = conform_head_of(k, len)};
+                            .sig = conform_sig_of(k, len)};
     rank->tp->ops->send(rank->tp, xfer);
 }
 
@@ -129,7 +129,7 @@ void conform_post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
                                 .channel = rank->channel,
                                 .len = len,
                                 .buf = conform_alloc(len),
-                                .head = conform_head_of(k, len)};
+                                .sig = conform_sig_of(k, len)};
     rank->tp->ops->recv(rank->tp, xfer);
 }
 
@@ -237,6 +237,6 @@ void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
         memset(room, 0x5a, xfer->len);
         xfer->with = room + xfer->len;
     }
-    xfer->head = conform_head_of(k, xfer->len);
+    xfer->sig = conform_sig_of(k, xfer->len);
     (is_recv ? rank->tp->ops->recv : rank->tp->ops->send)(rank->tp, xfer);
 }

@@ -32,7 +32,7 @@ static void send_shared(struct rank *rank, struct coll__xfer *xfer, int peer,
                                 .len = shared_len(k),
                                 .buf = payload,
                                 .bytes = {.name = number, .is_exchange = 1},
-                                .head = conform_head_of(k, shared_len(k))};
+                                .sig = conform_sig_of(k, shared_len(k))};
     rank->tp->ops->send(rank->tp, xfer);
 }
 
@@ -153,7 +153,7 @@ static void start_lane(struct rank *rank, struct lane *lane, int l, int round)
                                                          l), /* not share()'s */
                                       .beside = SIZE_MAX,
                                       .is_final = l % 3 == 0},
-                            .head = conform_head_of((unsigned)l, lane->count)};
+                            .sig = conform_sig_of((unsigned)l, lane->count)};
     if (rank->me)
         rank->tp->ops->recv(rank->tp, &lane->recv);
 }
@@ -173,7 +173,7 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
             .len = lane->recv.len,
             .buf = lane->values,
             .bytes = {.name = lane->recv.bytes.name, .is_exchange = 1},
-            .head = lane->recv.head};
+            .sig = lane->recv.sig};
         rank->tp->ops->send(rank->tp, &lane->sends[to]);
     }
 }
@@ -191,7 +191,7 @@ static void look(struct rank *rank, struct lane *lane, int l, int round)
             .len = lane->recv.len,
             .buf = copy,
             .bytes = {.beside = SIZE_MAX, .is_final = (unsigned)l % 2},
-            .head = lane->recv.head};
+            .sig = lane->recv.sig};
 
         rank->tp->ops->recv(rank->tp, &recv);
         conform_wait(rank, &recv, 1);
@@ -250,7 +250,7 @@ static struct coll__xfer small(struct rank *rank, int peer, unsigned k,
                                .channel = rank->channel,
                                .len = len,
                                .buf = buf,
-                               .head = conform_head_of(k, len)};
+                               .sig = conform_sig_of(k, len)};
 }
 
 /* 1 when the message could be put. */

@@ -145,7 +145,7 @@ static void send_same(struct rank *rank, struct coll__xfer *xfer, int to,
                                 .len = len,
                                 .bytes.name = k + 1,
                                 .buf = conform_new_payload(len, 0, 1, k),
-                                .head = conform_head_of(k, len)};
+                                .sig = conform_sig_of(k, len)};
     rank->tp->ops->send(rank->tp, xfer);
 }
 

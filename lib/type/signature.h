@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* head.h - the signature of an operation in a few bytes: each message carries it, and
- * error sentences describe it. */
-#ifndef COLL_LIB_TYPE_HEAD_H
-#define COLL_LIB_TYPE_HEAD_H
+/* signature.h - what identifies a call for comparison, in a few bytes: each message
+ * carries it, and error sentences describe it. */
+#ifndef COLL_LIB_TYPE_SIGNATURE_H
+#define COLL_LIB_TYPE_SIGNATURE_H
 
 #include "include/coll/coll.h"
 
@@ -22,13 +22,14 @@ enum coll__series {
 };
 
 /* The signature of an operation; each of its messages carries it.  If two ranks'
- * signatures differ, their calls do not match.  way: the algorithm id
+ * signatures differ, their calls do not match.  algo_id: the algorithm id
  * (lib/comm/algorithm_id.h); 0 if it is not compared. */
-struct coll__head {
+struct coll__signature {
     uint64_t seq; /* the operation's number in its series, from 1 */
-    uint8_t collective, type, op, series : 3, way : 5;
-    int32_t root;   /* for allreduces fused into one, a digest of their lengths; for
-                   * SERIES_COMPARED, coll__head_places(); else 0 if there is no
+    uint8_t collective, type, op, series : 3, algo_id : 5;
+    int32_t
+        root; /* for allreduces fused into one, a digest of their lengths; for
+                   * SERIES_COMPARED, coll__signature_places(); else 0 if there is no
                    * root */
     uint64_t count; /* the count; for allgatherv and reduce_scatterv a digest of all
                      * counts; 0 if ranks know only their own counts */
@@ -64,38 +65,39 @@ static inline int coll__has_counts(enum coll_collective collective)
            coll__has_own_counts(collective);
 }
 
-/* head.op of a caller's own operation.  Handles differ between processes, so ranks
+/* sig.op of a caller's own operation.  Handles differ between processes, so ranks
  * compare only its kind. */
-#define COLL__HEAD_PREMUL 0xfe
-#define COLL__HEAD_USER 0xff
+#define COLL__SIGNATURE_PREMUL 0xfe
+#define COLL__SIGNATURE_USER 0xff
 
-/* The digest of registered buffers, coll__head_places(), has 31 bits and takes the place
- * of the root.  If the operation has a root, the field holds the digest's upper bits and,
- * in its lower 16 bits, the root: the ranks are on one host, so 16 bits are enough. */
+/* The digest of registered buffers, coll__signature_places(), has 31 bits and takes the
+ * place of the root.  If the operation has a root, the field holds the digest's upper bits
+ * and, in its lower 16 bits, the root: the ranks are on one host, so 16 bits are enough. */
 #define COLL__ROOT_BITS 16
 
-static inline int coll__head_has_root(const struct coll__head *head)
+static inline int coll__signature_has_root(const struct coll__signature *sig)
 {
-    return head->collective == COLL_BROADCAST;
+    return sig->collective == COLL_BROADCAST;
 }
 
 /* Put the digest of registered buffers into the signature; 0: none is registered. */
-static inline void coll__head_lies(struct coll__head *head, uint32_t places)
+static inline void coll__signature_set_places(struct coll__signature *sig,
+                                              uint32_t places)
 {
-    if (!coll__head_has_root(head))
-        head->root |= (int32_t)places;
+    if (!coll__signature_has_root(sig))
+        sig->root |= (int32_t)places;
     else if (places)
-        head->root |=
+        sig->root |=
             (int32_t)((places >> COLL__ROOT_BITS | 1) << COLL__ROOT_BITS);
 }
 
-static inline uint32_t coll__head_places(const struct coll__head *head)
+static inline uint32_t coll__signature_places(const struct coll__signature *sig)
 {
-    uint32_t root = (uint32_t)head->root;
+    uint32_t root = (uint32_t)sig->root;
 
-    if (head->series != SERIES_COMPARED)
+    if (sig->series != SERIES_COMPARED)
         return 0;
-    switch ((enum coll_collective)head->collective) {
+    switch ((enum coll_collective)sig->collective) {
     case COLL_BROADCAST:
         return root >> COLL__ROOT_BITS;
     case COLL_ALLREDUCE:
@@ -109,19 +111,20 @@ static inline uint32_t coll__head_places(const struct coll__head *head)
 }
 
 /* Return the root, or a message's other rank, without the digest. */
-static inline int coll__head_root(const struct coll__head *head)
+static inline int coll__signature_root(const struct coll__signature *sig)
 {
-    if (!coll__head_places(head))
-        return head->root;
-    return coll__head_has_root(head) ? head->root & ((1 << COLL__ROOT_BITS) - 1)
-                                     : 0;
+    if (!coll__signature_places(sig))
+        return sig->root;
+    return coll__signature_has_root(sig)
+               ? sig->root & ((1 << COLL__ROOT_BITS) - 1)
+               : 0;
 }
 
-#define COLL__HEAD_TEXT 128 /* bytes of its description at most */
+#define COLL__SIGNATURE_TEXT 128 /* bytes of its description at most */
 
 /* Describe a signature in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
  * f32)", "barrier #3 on a stream". */
-void coll__head_describe(const struct coll__head *head, char *text,
-                         size_t len);
+void coll__signature_describe(const struct coll__signature *sig, char *text,
+                              size_t len);
 
 #endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* signature.c - operations in words. */
+#include "lib/type/signature.h"
+
+#include <stdio.h>
+
+static const char *op_name(uint8_t op)
+{
+    if (op == COLL__SIGNATURE_PREMUL)
+        return "premul";
+    return op == COLL__SIGNATURE_USER ? "user" : coll_op_name((enum coll_op)op);
+}
+
+/* Describe the digest that the root field holds, if it holds one. */
+static void describe_places(const struct coll__signature *sig, char *text,
+                            size_t len)
+{
+    uint32_t places = coll__signature_places(sig);
+
+    if (places)
+        snprintf(text, len, ", registered buffers with digest %08x", places);
+    else if (sig->root && !coll__signature_has_root(sig))
+        snprintf(text, len, ", parts with digest %08x", (unsigned)sig->root);
+}
+
+/* Describe the fields of a collective that follow its type. */
+static void describe_more(const struct coll__signature *sig, char *text,
+                          size_t len)
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    switch ((enum coll_collective)sig->collective) {
+    case COLL_ALLREDUCE:
+        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        describe_places(sig, text + n, len - n);
+        break;
+    case COLL_REDUCE_SCATTER:
+        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        describe_places(sig, text + n, len - n);
+        break;
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        describe_places(sig, text, len);
+        break;
+    case COLL_REDUCE:
+        snprintf(text, len, ", %s, root %d", op_name(sig->op), sig->root);
+        break;
+    case COLL_REDUCE_SCATTERV:
+        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        /* fall through */
+    case COLL_ALLGATHERV: /* counts */
+        snprintf(text + n, len - n, ", counts with digest %08x",
+                 (unsigned)(sig->count >> 32));
+        break;
+    case COLL_BROADCAST:
+        n = (size_t)snprintf(text, len, ", root %d", coll__signature_root(sig));
+        describe_places(sig, text + n, len - n);
+        break;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        snprintf(text, len, ", root %d", sig->root);
+        break;
+    default:
+        break;
+    }
+}
+
+void coll__signature_describe(const struct coll__signature *sig, char *text,
+                              size_t len)
+{
+    enum coll_collective collective = (enum coll_collective)sig->collective;
+    const char *name = coll_collective_name(collective);
+    const char *type = coll_type_name((enum coll_type)sig->type);
+    unsigned long long seq = sig->seq, count = sig->count;
+    const char *where = sig->series == SERIES_HOST ? "" : " on a stream";
+    char more[96];
+
+    describe_more(sig, more, sizeof(more));
+    if (coll__is_p2p(collective))
+        snprintf(text, len, "%s #%llu %s %d (%llu %s)%s", name, seq,
+                 collective == COLL_SEND ? "to" : "from", sig->root, count,
+                 type, where);
+    else if (collective == COLL_BARRIER)
+        snprintf(text, len, "%s #%llu%s", name, seq, where);
+    else if (coll__has_counts(collective))
+        snprintf(text, len, "%s #%llu (%s%s)%s", name, seq, type, more, where);
+    else
+        snprintf(text, len, "%s #%llu (%llu %s%s)%s", name, seq, count, type,
+                 more, where);
+}
