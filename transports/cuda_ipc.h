@@ -246,13 +246,13 @@ void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
 int cuda_ipc__share_host(struct cuda_ipc *tp, const struct coll__tp_env *env,
                          int may_share);
 
-/* ---- cuda_ipc_area.c ------------------------------------------------------ */
+/* ---- cuda_ipc_registration.c ------------------------------------------------------ */
 
 int cuda_ipc__enroll(struct coll__stream_tp *tp, const struct coll__tp_env *env,
                      void *ptr, size_t len);
 int cuda_ipc__dismiss(struct coll__stream_tp *tp,
                       const struct coll__tp_env *env, void *ptr);
-void cuda_ipc__forget_areas(struct cuda_ipc *tp);
+void cuda_ipc__forget_registrations(struct cuda_ipc *tp);
 
 /* A rank's part of a registration, for an exchange. */
 struct cuda_ipc_part {

@@ -253,7 +253,7 @@ void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
         stop_sweeper(tp);
         pthread_mutex_destroy(&tp->lock);
     }
-    cuda_ipc__forget_areas(tp);
+    cuda_ipc__forget_registrations(tp);
     if (tp->file >= 0)
         close(tp->file);
     if (is_kept)

@@ -25,7 +25,7 @@ struct cuda_ipc_map {
     int is_mapped;                   /* by IPC; else it belongs to this process */
     int is_lent;  /* this rank's allocation, and others have it mapped */
     int may_stay; /* while it is idle */
-    int n_areas;
+    int n_registrations;
     uint64_t used; /* when it was last registered or deregistered; 0: never */
 };
 
@@ -135,14 +135,14 @@ int cuda_ipc__map_take(struct cuda_ipc *tp, int r,
 
     if (status)
         return status;
-    map->n_areas++;
+    map->n_registrations++;
     *at = map->base + part->memory.offset;
     return COLL_OK;
 }
 
 void cuda_ipc__map_give(struct cuda_ipc *tp, int r, uint64_t id)
 {
-    find(tp, r, id)->n_areas--;
+    find(tp, r, id)->n_registrations--;
 }
 
 void cuda_ipc__map_note(struct cuda_ipc *tp, int r, uint64_t id)
@@ -154,7 +154,7 @@ void cuda_ipc__map_note(struct cuda_ipc *tp, int r, uint64_t id)
 
 static int may_stay(const struct cuda_ipc_map *map)
 {
-    return map->n_areas || (map->may_stay && map->used);
+    return map->n_registrations || (map->may_stay && map->used);
 }
 
 /* Return the least recently used of more than n idle ones, or NULL. */
@@ -164,7 +164,7 @@ static struct cuda_ipc_map **oldest(struct cuda_ipc *tp, int r, int n)
     int n_idle = 0;
 
     for (struct cuda_ipc_map **at = &tp->maps[r]; *at; at = &(*at)->next) {
-        if ((*at)->n_areas)
+        if ((*at)->n_registrations)
             continue;
         n_idle++;
         if (!oldest || (*at)->used < (*oldest)->used)

@@ -7,7 +7,7 @@ libcore_la_SOURCES += \
 	%D%/price.c %D%/price.h \
 	%D%/self.c \
 	%D%/shm.c %D%/shm.h \
-	%D%/shm_area.c \
+	%D%/shm_region.c \
 	%D%/shm_bell.c \
 	%D%/shm_in.c \
 	%D%/shm_out.c \
@@ -37,14 +37,14 @@ libcore_la_SOURCES += \
 
 # Messages between streams of GPUs, where configure found CUDA's headers.
 EXTRA_DIST += \
-	%D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_area.c \
+	%D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c \
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
 	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
 if HAVE_CUDA
 noinst_LTLIBRARIES += libcudaipc.la
 libcore_la_LIBADD += libcudaipc.la
-libcudaipc_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_area.c \
+libcudaipc_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c \
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
 	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c

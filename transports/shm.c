@@ -3,8 +3,8 @@
  *
  * A small message travels in the line that announces it, or in the slot of that line.  A
  * larger one travels through cells, in pieces, so that the sender fills one cell while
- * the receiver empties the one before.  The receiver reads messages in a shared area in
- * place (lib/device/area.h), and may fetch others from the sender's own memory (cma.h).
+ * the receiver empties the one before.  The receiver reads messages in a shared region in
+ * place (lib/device/region.h), and may fetch others from the sender's own memory (cma.h).
  * shm.h defines the owners.
  *
  * Each end of a fifo has a queue of transfers, in order.  Each channel lists the ends

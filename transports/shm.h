@@ -36,7 +36,7 @@
 #define COLL_TRANSPORTS_SHM_H
 
 #include "transports/transport.h"
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "lib/util/fence.h"
 #include "lib/util/util.h"
 
@@ -49,11 +49,11 @@
 
 /* Where the bytes of a line are. */
 enum shm_where {
-    SHM_HERE,  /* in the line; also for messages without bytes */
-    SHM_SLOT,  /* in the line's slot; larger messages in pieces */
-    SHM_CELL,  /* in a cell of the sender */
-    SHM_THERE, /* in the sender's own memory */
-    SHM_AREA,  /* in the sender's memory, which other ranks map too */
+    SHM_HERE,      /* in the line; also for messages without bytes */
+    SHM_SLOT,      /* in the line's slot; larger messages in pieces */
+    SHM_CELL,      /* in a cell of the sender */
+    SHM_THERE,     /* in the sender's own memory */
+    SHM_REGION,    /* in the sender's memory, which other ranks map too */
     SHM_WHERES = 8 /* as many as fit; a power of two */
 };
 
@@ -65,7 +65,7 @@ struct shm_line {
         unsigned char bytes[SHM_INLINE];
         uint64_t cell;
         const void *address;
-        struct coll__area_place area;
+        struct coll__region_place region;
     };
 };
 
@@ -111,7 +111,8 @@ struct shm_in {
     uint64_t next; /* the line to be read next */
     int pid;       /* of the sender, to read its own memory */
     struct coll__xfer *first, **last;
-    struct coll__area_map *area; /* the area of the first message; NULL: in none */
+    struct coll__region_map
+        *region; /* the region of the first message; NULL: in none */
     const unsigned char *from;   /* and its first byte there */
     int is_active;
 };
@@ -124,7 +125,7 @@ struct shm_cell {
     int64_t order; /* count of when it was freed or, below 0, kept; 0: never used */
 };
 
-#define SHM_AREA_BUCKETS 64
+#define SHM_REGION_BUCKETS 64
 
 /* The ends of one channel that have transfers. */
 struct shm_active {
@@ -143,7 +144,8 @@ struct shm {
     size_t fetch_min; /* least length of a fetched message; fetch_max: most bytes that may
                        * move at the same time */
     size_t fetch_max;
-    size_t area_min; /* least length of a message that is read in its area */
+    size_t
+        region_min; /* least length of a message that is read in its region */
     size_t stream_min; /* if at least so many bytes move at the same time, results are
                         * stored past the caches */
 
@@ -168,7 +170,8 @@ struct shm {
     int n_free, n_used;          /* now; ever */
     int n_without; /* fifos to other ranks that hold no cell */
     unsigned char *scratch; /* buffer for fetched bytes that are reduced, or NULL */
-    struct shm_area *areas[SHM_AREA_BUCKETS]; /* that this rank has read */
+    struct shm_region
+        *regions[SHM_REGION_BUCKETS]; /* that this rank has read */
 };
 
 /* Return how many bytes go into a slot next: a small message, or a piece of a larger one.
@@ -302,12 +305,12 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
 /* transport.h's take(). */
 int shm__take(struct coll__tp *tp, struct coll__xfer *xfer);
 
-/* ---- shm_area.c: reading in place ------------------------------------------ */
+/* ---- shm_region.c: reading in place ------------------------------------------ */
 
-/* Set in->from to the address of a message of len bytes, and in->area to its area. */
-int shm__find_area(struct shm *shm, struct shm_in *in,
-                   const struct coll__area_place *place, size_t len);
+/* Set in->from to the address of a message of len bytes, and in->region to its region. */
+int shm__find_region(struct shm *shm, struct shm_in *in,
+                     const struct coll__region_place *place, size_t len);
 
-void shm__drop_areas(struct shm *shm);
+void shm__drop_regions(struct shm *shm);
 
 #endif

@@ -100,15 +100,15 @@ static int fetch(struct shm *shm, const struct shm_in *in,
     return rc;
 }
 
-/* Receive the next part of a message from the sender's area. */
+/* Receive the next part of a message from the sender's region. */
 static int read_in_place(struct shm *shm, struct shm_in *in,
                          struct coll__xfer *xfer, const struct shm_line *line,
                          size_t n)
 {
     int rc = COLL_OK;
 
-    if (!in->area)
-        rc = shm__find_area(shm, in, &line->area, xfer->len);
+    if (!in->region)
+        rc = shm__find_region(shm, in, &line->region, xfer->len);
     if (rc == COLL_OK)
         store(shm, xfer, in->from + xfer->done, n);
     return rc;
@@ -121,19 +121,19 @@ static int read_in_place(struct shm *shm, struct shm_in *in,
 static int pull_offer(struct shm *shm, struct shm_in *in,
                       struct coll__xfer *xfer, const struct shm_line *line)
 {
-    int is_area = line->what % SHM_WHERES == SHM_AREA, rc;
+    int is_region = line->what % SHM_WHERES == SHM_REGION, rc;
     size_t n = xfer->len - xfer->done;
 
     /* other ranks go on meanwhile, and the bytes read here stay in the cache */
-    n = min_size(n, xfer->reduce || is_area ? shm->cell : FETCH_MOST);
-    rc = is_area ? read_in_place(shm, in, xfer, line, n)
-                 : fetch(shm, in, xfer, line->address, n);
+    n = min_size(n, xfer->reduce || is_region ? shm->cell : FETCH_MOST);
+    rc = is_region ? read_in_place(shm, in, xfer, line, n)
+                   : fetch(shm, in, xfer, line->address, n);
     shm_keep_order();
     if (!shm_is_there(in, line))
         rc = COLL_ERR_PEER;
     xfer->done += n;
     if (rc || xfer->done == xfer->len)
-        in->area = NULL;
+        in->region = NULL;
     if (rc)
         xfer->status = rc;
     else if (xfer->done == xfer->len)
@@ -156,7 +156,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
     }
     switch ((enum shm_where)(line->what % SHM_WHERES)) {
     case SHM_THERE:
-    case SHM_AREA:
+    case SHM_REGION:
         return pull_offer(shm, in, xfer, line);
     case SHM_CELL:
         n = min_size(xfer->len - xfer->done, shm->cell);

@@ -145,21 +145,21 @@ static int is_fetched(const struct shm *shm, const struct coll__xfer *xfer)
 }
 
 /* Can the receiver read it in place?  Then *place is its address. */
-static int is_in_area(const struct shm *shm, const struct coll__xfer *xfer,
-                      struct coll__area_place *place)
+static int is_in_region(const struct shm *shm, const struct coll__xfer *xfer,
+                        struct coll__region_place *place)
 {
-    return xfer->len >= shm->area_min &&
-           coll__area_find(xfer->buf, xfer->len, place);
+    return xfer->len >= shm->region_min &&
+           coll__region_find(xfer->buf, xfer->len, place);
 }
 
 unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
 {
-    struct coll__area_place place;
+    struct coll__region_place place;
     int index;
 
     if (!xfer->bytes.name || xfer->len <= shm->slot ||
         shm->n_free <= shm->n_without || is_fetched(shm, xfer) ||
-        is_in_area(shm, xfer, &place))
+        is_in_region(shm, xfer, &place))
         return NULL;
     index = take_free(shm, xfer->bytes.name, xfer->done);
     shm->cell_state[index].order = -++shm->n_kept;
@@ -240,14 +240,14 @@ static int push_offer(struct shm *shm, struct shm_out *out,
 {
     struct shm_line *line = &out->fifo->lines[out->next &
                                                  (shm->n_lines - 1)];
-    int is_area = is_in_area(shm, xfer, &line->area);
+    int is_region = is_in_region(shm, xfer, &line->region);
 
-    if (!is_area && !is_fetched(shm, xfer))
+    if (!is_region && !is_fetched(shm, xfer))
         return 0;
-    if (!is_area)
+    if (!is_region)
         line->address = xfer->buf;
     xfer->priv = (void *)(uintptr_t)out->next;
-    write_line(shm, out, line, xfer, is_area ? SHM_AREA : SHM_THERE);
+    write_line(shm, out, line, xfer, is_region ? SHM_REGION : SHM_THERE);
     xfer->done = xfer->len;
     return 1;
 }

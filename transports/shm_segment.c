@@ -272,7 +272,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
     if (!is_orderly && !coll__is_inherited(tp->generation))
         for (int i = 0; shm->out && i < shm->n_lanes; i++)
             shm__withdraw(shm, &shm->out[i]);
-    shm__drop_areas(shm);
+    shm__drop_regions(shm);
     close_file(shm);
     if (shm->segment)
         coll__segment_unmap(shm->segment);
@@ -342,7 +342,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
                                     .beta = 0.2e-9 * (crowd > 1 ? crowd : 1),
                                     .gap = 50e-9,
                                     .once = 0.1e-9 * (crowd > 1 ? crowd : 1)};
-    shm->fetch_min = shm->area_min = SIZE_MAX;
+    shm->fetch_min = shm->region_min = SIZE_MAX;
     shm->stream_min = coll__param_bytes(PARAM_STREAM_MIN);
     choose_sizes(shm);
     shm->local_of = malloc((size_t)env->size * sizeof(int));
@@ -477,7 +477,7 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
         tp->waits_on[r] = NULL;
     }
     if (by_all & FOUND_FILES)
-        shm->area_min = coll__param_bytes(PARAM_MEM_MIN);
+        shm->region_min = coll__param_bytes(PARAM_MEM_MIN);
     shm->rings_surely = (by_all & FOUND_FENCE) != 0;
     return by_all & FOUND_MEMORY ? allow_fetching(shm) : COLL_OK;
 }

@@ -52,8 +52,8 @@ struct coll__message {
 
 /* Memory that all ranks of a communicator have registered, the same length on each; the
  * other ranks may read it in place. */
-struct coll__stream_area {
-    struct coll__stream_area *next;
+struct coll__registration {
+    struct coll__registration *next;
     unsigned char *base; /* of this rank's */
     size_t len;
     uint64_t id;        /* number of its allocation, never used again */
@@ -69,25 +69,24 @@ struct coll__stream_tp {
     int n_slots; /* between two ranks, in each direction; equal on all ranks of a host */
     size_t slot; /* bytes; a multiple of 64 */
     struct coll__stream_kernel kernel;
-    struct coll__stream_area
-        *areas; /* the same list on all ranks, the newest first */
+    struct coll__registration
+        *regs; /* the same list on all ranks, the newest first */
     unsigned char
         *by_host; /* [size]: is that rank reached through host memory? */
 };
 
 /* Return the registration that holds all len bytes at ptr, or NULL. */
-static inline const struct coll__stream_area *
-coll__stream_area_of(const struct coll__stream_tp *tp, const void *ptr,
-                     size_t len)
+static inline const struct coll__registration *
+coll__registration_of(const struct coll__stream_tp *tp, const void *ptr,
+                      size_t len)
 {
-    const struct coll__stream_area *area = tp->areas;
+    const struct coll__registration *reg = tp->regs;
 
-    while (
-        area &&
-        ((const unsigned char *)ptr < area->base || len > area->len ||
-         (size_t)((const unsigned char *)ptr - area->base) > area->len - len))
-        area = area->next;
-    return area;
+    while (reg &&
+           ((const unsigned char *)ptr < reg->base || len > reg->len ||
+            (size_t)((const unsigned char *)ptr - reg->base) > reg->len - len))
+        reg = reg->next;
+    return reg;
 }
 
 struct coll__stream_transport {

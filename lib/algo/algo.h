@@ -84,38 +84,38 @@ int coll__plan_build_banded(const struct coll__algo *algo,
  *            algorithm is wrong), logged.
  * Cost:      that of coll__plan_build() for each rank, and of a simulated run.
  */
-int coll__plan_build_in_turns(const struct coll__algo *algo,
-                              const struct coll__problem *pb,
-                              const struct coll__room *room,
-                              struct coll__plan *plan);
+int coll__plan_build_in_slot_order(const struct coll__algo *algo,
+                                   const struct coll__problem *pb,
+                                   const struct coll__slots *room,
+                                   struct coll__plan *plan);
 
 /* Return the buffers, as bits 1 << BUF_..., that other ranks may read directly: those
  * with the same layout on all ranks, if the callers' buffers have it.  The other ranks
  * are taken to work in place if this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
-/* Return the problem to build if the buffers `lying` are read directly.  The receivers
+/* Return the problem to build if the buffers `direct` are read directly.  The receivers
  * of a broadcast do not know whether its root works in place.  So all ranks build the
  * plan as if in place, and send from OUT; a root whose vector is in IN copies it to
  * OUT first. */
-struct coll__problem coll__problem_lying(const struct coll__problem *pb,
-                                         unsigned lying);
+struct coll__problem coll__problem_read_direct(const struct coll__problem *pb,
+                                               unsigned direct);
 
 /* Find the messages of such a plan that the receiver may read directly, at any time
  * until the sender's run ends: the sender does not write these bytes again.
  *
  * Shapes:    bufs: the readable buffers that are to be read directly.
- * Result:    (*lying)[i] for step i: the span that a send reads, or for a receive the
+ * Result:    (*direct)[i] for step i: the span that a send reads, or for a receive the
  *            sender's span; len 0 for other steps.  Both ends find the same messages.
- * Ownership: *lying is the caller's, to end by free().
+ * Ownership: *direct is the caller's, to end by free().
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL; logged.
  * Cost:      that of coll__plan_build() for each rank that it receives from.
  */
-int coll__plan_lying(const struct coll__algo *algo,
-                     const struct coll__problem *pb,
-                     const struct coll__room *room,
-                     const struct coll__plan *plan, unsigned bufs,
-                     struct coll__span **lying);
+int coll__plan_direct_reads(const struct coll__algo *algo,
+                            const struct coll__problem *pb,
+                            const struct coll__slots *room,
+                            const struct coll__plan *plan, unsigned bufs,
+                            struct coll__span **direct);
 
 /* ---- spans -------------------------------------------------------------- */
 

@@ -27,19 +27,19 @@ unsigned coll__problem_readable(const struct coll__problem *pb)
         return pb->in_place ? out : in | out;
     case COLL_REDUCE_SCATTER: /* likewise in in */
         return in;
-    case COLL_BROADCAST: /* see coll__problem_lying() */
+    case COLL_BROADCAST: /* see coll__problem_read_direct() */
         return out;
     default: /* some ranks lack a buffer, or each rank has its own displs */
         return 0;
     }
 }
 
-struct coll__problem coll__problem_lying(const struct coll__problem *pb,
-                                         unsigned lying)
+struct coll__problem coll__problem_read_direct(const struct coll__problem *pb,
+                                               unsigned direct)
 {
     struct coll__problem as = *pb;
 
-    if (pb->collective == COLL_BROADCAST && lying & 1u << BUF_OUT)
+    if (pb->collective == COLL_BROADCAST && direct & 1u << BUF_OUT)
         as.in_place = 1;
     return as;
 }
@@ -51,11 +51,11 @@ static int may_lie(const struct coll__plan *plan, int i, unsigned bufs)
 }
 
 static void find_sends(const struct coll__plan *plan, unsigned bufs,
-                       struct coll__span *lying)
+                       struct coll__span *direct)
 {
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_SEND && may_lie(plan, i, bufs))
-            lying[i] = plan->steps[i].src;
+            direct[i] = plan->steps[i].src;
 }
 
 /* Return the next send to `rank`, from step i on. */
@@ -71,7 +71,7 @@ static int next_send(const struct coll__plan *plan, int i, int rank)
  * order. */
 static int find_received(const struct coll__plan *plan, int rank, int peer,
                          const struct coll__plan *theirs, unsigned bufs,
-                         struct coll__span *lying)
+                         struct coll__span *direct)
 {
     int at = -1;
 
@@ -88,7 +88,7 @@ static int find_received(const struct coll__plan *plan, int rank, int peer,
             return COLL_ERR_INTERNAL;
         }
         if (may_lie(theirs, at, bufs))
-            lying[i] = theirs->steps[at].src;
+            direct[i] = theirs->steps[at].src;
     }
     return COLL_OK;
 }
@@ -104,9 +104,9 @@ static int receives_from(const struct coll__plan *plan, int peer)
 
 static int find_from(const struct coll__algo *algo,
                      const struct coll__problem *pb,
-                     const struct coll__room *room,
+                     const struct coll__slots *room,
                      const struct coll__plan *plan, int peer, unsigned bufs,
-                     struct coll__span *lying)
+                     struct coll__span *direct)
 {
     struct coll__problem its = coll__problem_of(pb, peer);
     struct coll__plan theirs;
@@ -114,33 +114,33 @@ static int find_from(const struct coll__algo *algo,
 
     if (rc)
         return rc;
-    rc = find_received(plan, pb->rank, peer, &theirs, bufs, lying);
+    rc = find_received(plan, pb->rank, peer, &theirs, bufs, direct);
     coll__plan_fini(&theirs);
     return rc;
 }
 
-int coll__plan_lying(const struct coll__algo *algo,
-                     const struct coll__problem *pb,
-                     const struct coll__room *room,
-                     const struct coll__plan *plan, unsigned bufs,
-                     struct coll__span **out)
+int coll__plan_direct_reads(const struct coll__algo *algo,
+                            const struct coll__problem *pb,
+                            const struct coll__slots *room,
+                            const struct coll__plan *plan, unsigned bufs,
+                            struct coll__span **out)
 {
-    struct coll__span *lying =
-        calloc((size_t)plan->n_steps + 1, sizeof(*lying));
+    struct coll__span *direct =
+        calloc((size_t)plan->n_steps + 1, sizeof(*direct));
     int rc = COLL_OK;
 
-    if (!lying) {
+    if (!direct) {
         log_error("plan", "no memory for a plan of %d steps", plan->n_steps);
         return COLL_ERR_NOMEM;
     }
     bufs &= coll__problem_readable(pb);
-    find_sends(plan, bufs, lying);
+    find_sends(plan, bufs, direct);
     for (int r = 0; r < pb->nranks && rc == COLL_OK && bufs; r++)
         if (r != pb->rank && receives_from(plan, r))
-            rc = find_from(algo, pb, room, plan, r, bufs, lying);
+            rc = find_from(algo, pb, room, plan, r, bufs, direct);
     if (rc)
-        free(lying);
+        free(direct);
     else
-        *out = lying;
+        *out = direct;
     return rc;
 }

@@ -16,7 +16,8 @@
  * are slots. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
-                         const struct coll__room *room, struct coll__plan *plan)
+                         const struct coll__slots *room,
+                         struct coll__plan *plan)
 {
     int band = max_int(1, room->n_slots - 1);
     int rc = coll__plan_build_banded(algo, pb, room->slot, band, plan);
@@ -38,11 +39,11 @@ struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
     return its;
 }
 
-/* Return this rank's turns in a simulated run of all ranks. */
-static int turns_of_all(const struct coll__algo *algo,
+/* Return this rank's slot order in a simulated run of all ranks. */
+static int order_of_all(const struct coll__algo *algo,
                         const struct coll__problem *pb,
-                        const struct coll__room *room,
-                        struct coll__turns *turns)
+                        const struct coll__slots *room,
+                        struct coll__slot_order *order)
 {
     struct coll__plan *plans = calloc((size_t)pb->nranks, sizeof(*plans));
     int rc = plans ? COLL_OK : COLL_ERR_NOMEM;
@@ -56,32 +57,32 @@ static int turns_of_all(const struct coll__algo *algo,
         rc = coll__plan_build_fit(algo, &its, room, &plans[r]);
     }
     if (rc == COLL_OK)
-        rc = coll__plans_turns(plans, pb->nranks, room->n_slots, pb->rank,
-                               turns);
+        rc = coll__plans_slot_order(plans, pb->nranks, room->n_slots, pb->rank,
+                                    order);
     for (int r = 0; plans && r < pb->nranks; r++)
         coll__plan_fini(&plans[r]);
     free(plans);
     return rc;
 }
 
-int coll__plan_build_in_turns(const struct coll__algo *algo,
-                              const struct coll__problem *pb,
-                              const struct coll__room *room,
-                              struct coll__plan *plan)
+int coll__plan_build_in_slot_order(const struct coll__algo *algo,
+                                   const struct coll__problem *pb,
+                                   const struct coll__slots *room,
+                                   struct coll__plan *plan)
 {
     int is_alone =
         coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
-    struct coll__turns turns = {0};
+    struct coll__slot_order order = {0};
     int rc = coll__plan_build_fit(algo, pb, room, plan);
 
     if (rc)
         return rc;
-    rc = is_alone ? coll__plan_turns_alone(plan, pb->nranks, room->n_slots,
-                                           pb->rank, &turns)
-                  : turns_of_all(algo, pb, room, &turns);
+    rc = is_alone ? coll__plan_slot_order_alone(plan, pb->nranks, room->n_slots,
+                                                pb->rank, &order)
+                  : order_of_all(algo, pb, room, &order);
     if (rc == COLL_OK)
-        rc = coll__plan_in_turns(plan, &turns);
-    free(turns.lanes);
+        rc = coll__plan_reorder(plan, &order);
+    free(order.lanes);
     if (rc)
         coll__plan_fini(plan);
     return rc;

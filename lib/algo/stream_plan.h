@@ -9,10 +9,10 @@
 struct coll__problem coll__problem_of(const struct coll__problem *pb, int r);
 
 /* Build the plan of a rank, with messages of at most `room->slot` bytes, not yet in
- * the order of turns.  A status, logged. */
+ * the order of order.  A status, logged. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
-                         const struct coll__room *room,
+                         const struct coll__slots *room,
                          struct coll__plan *plan);
 
 #endif

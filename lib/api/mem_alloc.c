@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mem_alloc.c - buffers that the library allocates for the caller. */
 #include "include/coll/coll.h"
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "lib/device/device.h"
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
@@ -19,7 +19,7 @@ static int has_place(void **ptr, const char *who)
 int coll_mem_alloc(void **ptr, size_t bytes)
 {
     return coll__log_done(has_place(ptr, "coll_mem_alloc")
-                              ? coll__area_alloc(ptr, bytes)
+                              ? coll__region_alloc(ptr, bytes)
                               : COLL_ERR_INVALID);
 }
 
@@ -57,7 +57,7 @@ static int free_any(void *ptr)
     const struct coll__buffers *buffers = device_buffers();
 
     if (!buffers || !buffers->has(ptr))
-        return coll__area_free(ptr);
+        return coll__region_free(ptr);
     coll__stream_calls->reclaim();
     return buffers->free(ptr);
 }

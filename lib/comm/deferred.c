@@ -52,7 +52,7 @@ static struct {
     /* The error of a deferred destruction, for the next call to return. */
     int wrong;
     char why[COLL__LINE_MAX];
-} aside;
+} deferred;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -61,10 +61,10 @@ static struct coll_comm *volatile inherited[2];
 
 static void forget_parents(void)
 {
-    inherited[0] = aside.first;
-    inherited[1] = aside.in_thread;
-    memset(&aside, 0, sizeof(aside));
-    coll__cond_init(&aside.changed);
+    inherited[0] = deferred.first;
+    inherited[1] = deferred.in_thread;
+    memset(&deferred, 0, sizeof(deferred));
+    coll__cond_init(&deferred.changed);
     coll__copies_forked();
 }
 
@@ -72,10 +72,10 @@ void coll__deferred_count(struct coll_comm *comm, int change)
 {
     coll__lock(&lock);
     if (!coll__comm_is_inherited(comm)) {
-        aside.n_comms += change;
+        deferred.n_comms += change;
         if (comm->ending.is_counted)
-            aside.n_left += change;
-        coll__copies_tell(aside.n_comms - aside.n_left);
+            deferred.n_left += change;
+        coll__copies_tell(deferred.n_comms - deferred.n_left);
     }
     coll__unlock(&lock);
 }
@@ -86,8 +86,8 @@ int coll__deferred_is_last(struct coll_comm *comm)
 
     coll__lock(&lock);
     comm->ending.is_counted = 1;
-    is_last = ++aside.n_left == aside.n_comms;
-    coll__copies_tell(aside.n_comms - aside.n_left);
+    is_last = ++deferred.n_left == deferred.n_comms;
+    coll__copies_tell(deferred.n_comms - deferred.n_left);
     coll__unlock(&lock);
     return is_last && !coll__copies_have();
 }
@@ -97,22 +97,22 @@ int coll__deferred_is_last(struct coll_comm *comm)
 static void append(struct coll_comm *comm)
 {
     comm->ending.next = NULL;
-    if (aside.last)
-        aside.last->ending.next = comm;
+    if (deferred.last)
+        deferred.last->ending.next = comm;
     else
-        aside.first = comm;
-    aside.last = comm;
-    aside.n++;
+        deferred.first = comm;
+    deferred.last = comm;
+    deferred.n++;
 }
 
 static struct coll_comm *take_first(void)
 {
-    struct coll_comm *comm = aside.first;
+    struct coll_comm *comm = deferred.first;
 
-    aside.first = comm->ending.next;
-    if (!aside.first)
-        aside.last = NULL;
-    aside.n--;
+    deferred.first = comm->ending.next;
+    if (!deferred.first)
+        deferred.last = NULL;
+    deferred.n--;
     return comm;
 }
 
@@ -120,10 +120,10 @@ static struct coll_comm *take_first(void)
  * wrong; a rank that died after this one had left does not matter. */
 static void note_end(int rc)
 {
-    if (rc != COLL_ERR_MISMATCH || aside.wrong)
+    if (rc != COLL_ERR_MISMATCH || deferred.wrong)
         return;
-    aside.wrong = rc;
-    snprintf(aside.why, sizeof(aside.why), "%s", coll_last_error());
+    deferred.wrong = rc;
+    snprintf(deferred.why, sizeof(deferred.why), "%s", coll_last_error());
 }
 
 /* Let one go on. */
@@ -145,12 +145,12 @@ static void move_one(struct coll_comm *comm, double slice, double since,
  * after the caller began to wait counts from its coming. */
 static int move_each(double slice, double since, int is_last)
 {
-    for (int n = aside.n; n > 0 && aside.n; n--) {
+    for (int n = deferred.n; n > 0 && deferred.n; n--) {
         struct coll_comm *comm = take_first();
 
         move_one(comm, slice, max_double(since, comm->ending.put_at), is_last);
     }
-    return aside.n;
+    return deferred.n;
 }
 
 /* On the thread: move each that holds nothing on a device; were there any? */
@@ -158,7 +158,7 @@ static int move_own(void)
 {
     int found = 0;
 
-    for (int n = aside.n; n > 0 && aside.n; n--) {
+    for (int n = deferred.n; n > 0 && deferred.n; n--) {
         struct coll_comm *comm = take_first();
 
         if (comm->holds_device) {
@@ -166,9 +166,9 @@ static int move_own(void)
             continue;
         }
         found = 1;
-        aside.in_thread = comm;
+        deferred.in_thread = comm;
         move_one(comm, 0, INFINITY, 0);
-        aside.in_thread = NULL;
+        deferred.in_thread = NULL;
     }
     return found;
 }
@@ -181,25 +181,25 @@ static void *run(void *arg)
 
     (void)arg;
     coll__lock(&lock);
-    while (!aside.is_stopping && move_own()) {
-        int n = aside.n;
+    while (!deferred.is_stopping && move_own()) {
+        int n = deferred.n;
 
-        if (aside.is_stopping)
+        if (deferred.is_stopping)
             break;
-        coll__lock_wait(&lock, &aside.changed, coll__now() + nap);
-        nap = n == aside.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
+        coll__lock_wait(&lock, &deferred.changed, coll__now() + nap);
+        nap = n == deferred.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
     }
-    aside.has_ended = 1;
+    deferred.has_ended = 1;
     coll__unlock(&lock);
     return NULL;
 }
 
 static void start_thread(void)
 {
-    int rc = coll__spawn(&aside.thread, run, NULL, "coll-leave");
+    int rc = coll__spawn(&deferred.thread, run, NULL, "coll-leave");
 
-    aside.has_thread = !rc;
-    aside.has_ended = 0;
+    deferred.has_thread = !rc;
+    deferred.has_ended = 0;
     if (rc)
         log_warn(
             "comm",
@@ -212,9 +212,9 @@ static void start_thread(void)
  * lock that the thread waits for. */
 static void join_thread(void)
 {
-    pthread_t thread = aside.thread;
+    pthread_t thread = deferred.thread;
 
-    aside.has_thread = 0;
+    deferred.has_thread = 0;
     coll__unlock(&lock);
     pthread_join(thread, NULL);
     coll__lock(&lock);
@@ -224,11 +224,11 @@ static void join_thread(void)
 void coll__deferred_take_over(void)
 {
     coll__lock(&lock);
-    if (aside.has_thread) {
-        aside.is_stopping = 1;
-        pthread_cond_broadcast(&aside.changed);
+    if (deferred.has_thread) {
+        deferred.is_stopping = 1;
+        pthread_cond_broadcast(&deferred.changed);
         join_thread();
-        aside.is_stopping = 0;
+        deferred.is_stopping = 0;
     }
     coll__unlock(&lock);
 }
@@ -265,7 +265,7 @@ static void wait_at_exit(void)
 
 static void init(void)
 {
-    coll__cond_init(&aside.changed);
+    coll__cond_init(&deferred.changed);
     atexit(wait_at_exit);
 }
 
@@ -275,10 +275,10 @@ void coll__deferred_put(struct coll_comm *comm)
     coll__lock(&lock);
     comm->ending.put_at = coll__now();
     append(comm);
-    pthread_cond_broadcast(&aside.changed);
-    if (aside.has_thread && aside.has_ended)
+    pthread_cond_broadcast(&deferred.changed);
+    if (deferred.has_thread && deferred.has_ended)
         join_thread();
-    if (!aside.has_thread && !aside.is_stopping)
+    if (!deferred.has_thread && !deferred.is_stopping)
         start_thread();
     coll__unlock(&lock);
 }
@@ -286,10 +286,10 @@ void coll__deferred_put(struct coll_comm *comm)
 int coll__deferred_wrong(int rc)
 {
     coll__lock(&lock);
-    if (!rc && aside.wrong) {
-        rc = aside.wrong;
-        coll__log_set_error(aside.why);
-        aside.wrong = 0;
+    if (!rc && deferred.wrong) {
+        rc = deferred.wrong;
+        coll__log_set_error(deferred.why);
+        deferred.wrong = 0;
     }
     coll__unlock(&lock);
     return rc;

@@ -111,7 +111,7 @@ static uint8_t base_of(const struct coll__operand *operand)
 }
 
 /* Return the entry of cuda_kernels.h that does the same as a step; NULL: none. */
-static const char *entry_of(const struct coll__planned *step)
+static const char *entry_of(const struct coll__kernel_step *step)
 {
     switch (step->kind) {
     case WORK_REDUCE:
@@ -125,7 +125,7 @@ static const char *entry_of(const struct coll__planned *step)
     }
 }
 
-static uint8_t flags_of(const struct coll__planned *step)
+static uint8_t flags_of(const struct coll__kernel_step *step)
 {
     return (uint8_t)((step->is_behind ? COLL__CUDA_BEHIND : 0) |
                      (step->is_send ? COLL__CUDA_SENDS : 0) |
@@ -133,7 +133,7 @@ static uint8_t flags_of(const struct coll__planned *step)
                      (step->settles ? COLL__CUDA_SETTLES : 0));
 }
 
-static int write_step(const struct coll__planned *from,
+static int write_step(const struct coll__kernel_step *from,
                       struct coll__cuda_step *to)
 {
     const char *entry = entry_of(from);
@@ -169,7 +169,7 @@ static int write_step(const struct coll__planned *from,
 }
 
 /* Make the image for the device: the steps, and words of state, all 0. */
-static int write_all(const struct coll__planned *steps, int n, void **image,
+static int write_all(const struct coll__kernel_step *steps, int n, void **image,
                      size_t *len)
 {
     size_t of_steps = (size_t)n * sizeof(struct coll__cuda_step);
@@ -194,7 +194,7 @@ static int write_all(const struct coll__planned *steps, int n, void **image,
 /* ---- plans ------------------------------------------------------------------- */
 
 /* Choose the number of blocks: at most half of the GPU's share, but at least one. */
-static unsigned blocks_for(const struct coll__planned *steps, int n,
+static unsigned blocks_for(const struct coll__kernel_step *steps, int n,
                            unsigned most)
 {
     size_t asked = (size_t)coll__param_int(PARAM_CUDA_KERNEL_BLOCKS), len = 0;
@@ -252,7 +252,7 @@ size_t coll__cuda_taken(const void *ptr)
     return plan ? plan->room->len : 0;
 }
 
-int coll__cuda_load_plan(const struct coll__planned *steps, int n,
+int coll__cuda_load_plan(const struct coll__kernel_step *steps, int n,
                          int n_sharing, void *stream, void **out)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -292,11 +292,11 @@ int coll__cuda_load_plan(const struct coll__planned *steps, int n,
     return COLL_OK;
 }
 
-int coll__cuda_launch_plan(void *ptr, const struct coll__planned_run *run)
+int coll__cuda_launch_plan(void *ptr, const struct coll__kernel_run *run)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
     struct plan *plan = ptr;
-    struct coll__planned_run r = *run;
+    struct coll__kernel_run r = *run;
     CUdeviceptr steps = plan->room->at,
                 state = steps + plan->n_steps * sizeof(struct coll__cuda_step);
     void *params[] = {&steps, &plan->n_steps, &state, &r.stop,

@@ -20,9 +20,9 @@ struct coll__cuda_plan_entry {
 int coll__cuda_plan_entry_of(void *stream, struct coll__cuda_plan_entry *out);
 
 /* load, launch, unload and taken of struct coll__stream_ops. */
-int coll__cuda_load_plan(const struct coll__planned *steps, int n,
+int coll__cuda_load_plan(const struct coll__kernel_step *steps, int n,
                          int n_sharing, void *stream, void **plan);
-int coll__cuda_launch_plan(void *plan, const struct coll__planned_run *run);
+int coll__cuda_launch_plan(void *plan, const struct coll__kernel_run *run);
 void coll__cuda_unload(void *plan);
 size_t coll__cuda_taken(const void *plan);
 

@@ -37,7 +37,7 @@ struct coll__operand {
     uint64_t at;
 };
 
-struct coll__planned {
+struct coll__kernel_step {
     int kind; /* WORK_; the fields are named as in struct coll__work */
     struct coll__operand dst, src, with; /* reduce: dst = op(with, src) */
     struct coll__operand next; /* copy and reduce, if has_next: next = dst */
@@ -63,7 +63,7 @@ struct coll__planned {
 
 /* A run of a kernel program: its buffers; *stop is not 0 when it has to stop, or stop is
  * NULL. */
-struct coll__planned_run {
+struct coll__kernel_run {
     void *in, *out, *tmp;
     const void *stop;
     void *stream;
@@ -93,9 +93,9 @@ struct coll__stream_ops {
      * context of `stream`.  The kernels of n_sharing ranks must run on the device at
      * once.  load() becomes no part of a capture, and waits for no other stream.  The
      * caller unloads *plan when no stream and no graph holds a run of it. */
-    int (*load)(const struct coll__planned *steps, int n, int n_sharing,
+    int (*load)(const struct coll__kernel_step *steps, int n, int n_sharing,
                 void *stream, void **plan);
-    int (*launch)(void *plan, const struct coll__planned_run *run);
+    int (*launch)(void *plan, const struct coll__kernel_run *run);
     void (*unload)(void *plan);
 
     /* Return the plan's bytes on the device; 0 for NULL. */
@@ -131,7 +131,7 @@ struct coll__device {
     coll__scale_fn *(*scale)(enum coll_type type);
     coll__premul_fn *(*premul)(enum coll_type type);
 
-    /* NULL if the device allocates no buffers for the caller; the host's: area.h. */
+    /* NULL if the device allocates no buffers for the caller; the host's: region.h. */
     const struct coll__buffers *buffers;
 
     /* NULL for a device without streams.  Else these do a plan's local steps. */

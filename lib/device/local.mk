@@ -1,6 +1,6 @@
 libcore_la_SOURCES += \
-	%D%/area.c %D%/area.h \
-	%D%/area_map.c \
+	%D%/region.c %D%/region.h \
+	%D%/region_map.c \
 	%D%/copy.c %D%/copy.h \
 	%D%/device.h \
 	%D%/host.c \

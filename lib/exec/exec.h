@@ -13,7 +13,7 @@
 #include "transports/transport.h"
 
 struct coll__stream_tp; /* transports/stream.h */
-struct coll__stream_area;
+struct coll__registration;
 
 /* Which transport joins this rank to each rank. */
 struct coll__routes {
@@ -90,12 +90,15 @@ int coll__prog_reached(struct coll__prog *prog);
 void coll__prog_keep(struct coll__prog *prog);
 int coll__prog_may_go(struct coll__prog *prog);
 
-/* Use direct reads for the messages that coll__plan_lying() found; takes over `lying`.
- * Only for programs in a stream.  Returns COLL_OK or COLL_ERR_NOMEM, logged.  Then
- * coll__prog_lies() names, for the next runs, the registered memory of each buffer. */
-int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying);
-void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
-                     const struct coll__stream_area *area, size_t off);
+/* Use direct reads for the messages that coll__plan_direct_reads() found; takes over
+ * `direct`.  Only for programs in a stream.  Returns COLL_OK or COLL_ERR_NOMEM, logged.
+ * Then coll__prog_set_registered() names, for the next runs, the registered memory of
+ * each buffer. */
+int coll__prog_read_in_place(struct coll__prog *prog,
+                             struct coll__span *direct);
+void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
+                               const struct coll__registration *reg,
+                               size_t off);
 
 /* Give up a run that has not ended: wait until the device has finished its work, so that
  * it writes nothing any more.  The run's transports are closed. */

@@ -44,11 +44,11 @@ static int is_looked_at(const struct coll__plan *plan, int i)
     return !is_gone;
 }
 
-enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i)
+enum coll__fused coll__prog_fused(const struct coll__prog *prog, int i)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    if (!plan->steps[i].is_joined || coll__prog_lies_there(prog, i + 1))
-        return JOINED_NOT;
-    return is_looked_at(plan, i) ? JOINED_KEPT : JOINED_GONE;
+    if (!plan->steps[i].is_fused || coll__prog_reads_direct(prog, i + 1))
+        return FUSED_NOT;
+    return is_looked_at(plan, i) ? FUSED_KEPT : FUSED_GONE;
 }

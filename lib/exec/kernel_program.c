@@ -13,7 +13,7 @@
 
 struct planning {
     const struct coll__prog *prog;
-    struct coll__planned *steps;
+    struct coll__kernel_step *steps;
     int n;
     int *needs; /* [n_steps]: the last step that it depends on; or -1 */
     int *last;  /* [2 * nranks * n_slots]: the last step that used a slot; or -1 */
@@ -42,12 +42,12 @@ static void note_need(int *need, int step)
 
 /* Assign message i its slot; it depends on the last step that used the slot. */
 static struct coll__operand take_slot(struct planning *p, int i,
-                                      struct coll__planned *to)
+                                      struct coll__kernel_step *to)
 {
     const struct coll__prog *prog = p->prog;
     const struct coll__step *step = &prog->plan.steps[i];
     const struct coll__stream_tp *tp = prog->routes->streams;
-    int n = prog->queued->number[i], is_send = step->kind == STEP_SEND;
+    int n = prog->on_stream->number[i], is_send = step->kind == STEP_SEND;
     int *last =
         &p->last[(2 * step->peer + is_send) * tp->n_slots + n % tp->n_slots];
     struct coll__slot slot;
@@ -66,22 +66,22 @@ static struct coll__operand take_slot(struct planning *p, int i,
  * two ranks' registered memory is the same in every run. */
 static struct coll__operand at_sender(const struct coll__prog *prog, int i)
 {
-    const struct coll__span *span = &prog->queued->lying[i];
-    const struct coll__stream_area *area = prog->queued->area[span->buf];
+    const struct coll__span *span = &prog->on_stream->direct[i];
+    const struct coll__registration *reg = prog->on_stream->reg[span->buf];
     struct coll__operand there = operand_of(prog, span);
 
     there.at +=
-        (uint64_t)area->at[prog->plan.steps[i].peer] - (uint64_t)area->base;
+        (uint64_t)reg->at[prog->plan.steps[i].peer] - (uint64_t)reg->base;
     return there;
 }
 
 /* Fuse receive i with the next step, which sends its result. */
-static void pass_on(struct planning *p, int i, struct coll__planned *to)
+static void pass_on(struct planning *p, int i, struct coll__kernel_step *to)
 {
     to->next = take_slot(p, i + 1, to);
     to->has_next = 1;
     note_need(&p->needs[i], p->needs[i + 1]);
-    if (p->prog->queued->joined[i] == JOINED_GONE) {
+    if (p->prog->on_stream->fused[i] == FUSED_GONE) {
         to->dst = to->next;
         to->has_next = 0;
     }
@@ -91,30 +91,30 @@ static void plan_step(struct planning *p, int i)
 {
     const struct coll__prog *prog = p->prog;
     const struct coll__step *step = &prog->plan.steps[i];
-    struct coll__planned *to = &p->steps[p->n++];
+    struct coll__kernel_step *to = &p->steps[p->n++];
     struct coll__operand dst = operand_of(prog, &step->dst),
                          src = operand_of(prog, &step->src);
 
-    *to = (struct coll__planned){.kind = prog_work(step),
-                                 .dst = dst,
-                                 .src = src,
-                                 .with = dst,
-                                 .len = step->dst.len,
-                                 .type = prog->type,
-                                 .op = prog->op.base,
-                                 .nranks = prog->nranks};
+    *to = (struct coll__kernel_step){.kind = prog_work(step),
+                                     .dst = dst,
+                                     .src = src,
+                                     .with = dst,
+                                     .len = step->dst.len,
+                                     .type = prog->type,
+                                     .op = prog->op.base,
+                                     .nranks = prog->nranks};
     if (step->kind == STEP_SEND) {
         to->dst = take_slot(p, i, to);
-        to->len = coll__prog_lies_there(prog, i) ? 0 : step->src.len;
+        to->len = coll__prog_reads_direct(prog, i) ? 0 : step->src.len;
     } else if (coll__step_is_recv(step->kind)) {
         to->with = src;
         to->src = take_slot(p, i, to);
-        if (coll__prog_lies_there(prog, i))
+        if (coll__prog_reads_direct(prog, i))
             to->src = at_sender(prog, i);
     } else if (step->kind == STEP_SCALE) {
         to->src = dst;
     }
-    if (p->prog->queued->joined[i])
+    if (p->prog->on_stream->fused[i])
         pass_on(p, i, to);
     to->is_behind = p->needs[i] >= p->met;
     if (to->is_behind)
@@ -126,14 +126,14 @@ static void plan_settling(struct planning *p)
 {
     const struct coll__prog *prog = p->prog;
     const struct coll__stream_tp *tp = prog->routes->streams;
-    const struct coll__queued *q = prog->queued;
+    const struct coll__stream_run *q = prog->on_stream;
 
     for (int k = 0; k < q->n_last; k++) {
         int i = q->last[k];
         struct coll__slot slot;
 
         tp->ops->slot(tp, prog->plan.steps[i].peer, 1, q->number[i], &slot);
-        p->steps[p->n++] = (struct coll__planned){
+        p->steps[p->n++] = (struct coll__kernel_step){
             .settles = 1, .send = {slot.own, slot.theirs}};
     }
 }
@@ -142,9 +142,9 @@ static void plan_settling(struct planning *p)
 static void plan_premul(struct planning *p)
 {
     const struct coll__prog *prog = p->prog;
-    struct coll__planned *to = &p->steps[p->n++];
+    struct coll__kernel_step *to = &p->steps[p->n++];
 
-    *to = (struct coll__planned){
+    *to = (struct coll__kernel_step){
         .kind = WORK_PREMUL,
         .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->base[BUF_TMP])},
         .src = {PLACE_IN, 0},
@@ -156,7 +156,7 @@ static void plan_premul(struct planning *p)
 static void plan_all(struct planning *p)
 {
     const struct coll__plan *plan = &p->prog->plan;
-    const unsigned char *joined = p->prog->queued->joined;
+    const unsigned char *fused = p->prog->on_stream->fused;
     int n_slots = p->prog->routes->streams->n_slots;
 
     for (int i = 0; i < 2 * p->prog->nranks * n_slots; i++)
@@ -165,22 +165,22 @@ static void plan_all(struct planning *p)
         p->needs[i] = -1;
     for (int i = 0; i < plan->n_steps; i++)
         for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
-            if (!joined[i] || plan->after[e] != i + 1)
+            if (!fused[i] || plan->after[e] != i + 1)
                 note_need(&p->needs[plan->after[e]], i);
     if (p->prog->scaled)
         plan_premul(p);
     for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind != STEP_ORDER && !(i && joined[i - 1]))
+        if (plan->steps[i].kind != STEP_ORDER && !(i && fused[i - 1]))
             plan_step(p, i);
     if (p->prog->scaled && p->n > 1)
         p->steps[1].is_behind = 1;
     plan_settling(p);
 }
 
-int coll__prog_planned(const struct coll__prog *prog,
-                       struct coll__planned **steps, int *n)
+int coll__prog_kernel_steps(const struct coll__prog *prog,
+                            struct coll__kernel_step **steps, int *n)
 {
-    size_t most = (size_t)(prog->plan.n_steps + prog->queued->n_last) + 1;
+    size_t most = (size_t)(prog->plan.n_steps + prog->on_stream->n_last) + 1;
     size_t n_slots = (size_t)prog->routes->streams->n_slots;
     struct planning p = {
         .prog = prog,

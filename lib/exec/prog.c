@@ -141,7 +141,7 @@ static int allocate_scratch(struct coll__prog *prog)
 static const struct coll__engine *choose_engine(const struct coll__prog *prog)
 {
     if (prog->device->streams)
-        return coll__engine_queued.serves(prog) ? &coll__engine_queued : NULL;
+        return coll__engine_stream.serves(prog) ? &coll__engine_stream : NULL;
     return coll__engine_listed.serves(prog) ? &coll__engine_listed
                                             : &coll__engine_lanes;
 }

@@ -43,7 +43,7 @@ int coll__no_reached(struct coll__prog *prog);
 /* on_device() of engines that hold no memory on a device. */
 size_t coll__no_on_device(const struct coll__prog *prog);
 
-extern const struct coll__engine coll__engine_queued, coll__engine_listed,
+extern const struct coll__engine coll__engine_stream, coll__engine_listed,
     coll__engine_lanes;
 
 struct coll__prog {
@@ -78,7 +78,7 @@ struct coll__prog {
     int hears_all; /* listed.c: each other rank sends to this one, and tells on which
                     * core it waits */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
-    struct coll__queued *queued; /* stream_engine.c's, or NULL */
+    struct coll__stream_run *on_stream; /* stream_engine.c's, or NULL */
 };
 
 static inline void *prog_at(const struct coll__prog *prog,
@@ -103,30 +103,30 @@ static inline int prog_work(const struct coll__step *step)
 
 /* kernel_program.c: translate the plan into steps for one kernel.  The caller frees
  * *steps by free(); COLL_ERR_NOMEM is logged. */
-int coll__prog_planned(const struct coll__prog *prog,
-                       struct coll__planned **steps, int *n);
+int coll__prog_kernel_steps(const struct coll__prog *prog,
+                            struct coll__kernel_step **steps, int *n);
 
 /* fused.c: is receive i fused with the next step, which sends its result?  KEPT: the
  * result is also stored on this rank; GONE: it is not. */
-enum coll__joined { JOINED_NOT, JOINED_KEPT, JOINED_GONE };
-enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i);
+enum coll__fused { FUSED_NOT, FUSED_KEPT, FUSED_GONE };
+enum coll__fused coll__prog_fused(const struct coll__prog *prog, int i);
 
 /* stream_engine.c: is message i a direct read, which uses no slot? */
-int coll__prog_lies_there(const struct coll__prog *prog, int i);
+int coll__prog_reads_direct(const struct coll__prog *prog, int i);
 
 /* stream_engine.c's. */
-struct coll__queued {
+struct coll__stream_run {
     int *number; /* [n_steps]: a message's number on its lane */
-    unsigned char *joined; /* [n_steps]: enum coll__joined */
+    unsigned char *fused; /* [n_steps]: enum coll__fused */
     void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: the steps in the device's memory, from the first run on */
     int status;  /* of the last start */
 
-    /* lying[n_steps]: the sender's memory of each direct read, len 0 for other messages;
+    /* direct[n_steps]: the sender's memory of each direct read, len 0 for other messages;
      * NULL if there are none.  last[n_last]: the last direct-read send of each slot. */
-    struct coll__span *lying;
+    struct coll__span *direct;
     int *last, n_last;
-    const struct coll__stream_area *area[N_BUFS]; /* of the runs to come */
+    const struct coll__registration *reg[N_BUFS]; /* of the runs to come */
     size_t off[N_BUFS];
 };
 

@@ -4,7 +4,7 @@
  * The steps go in one by one in list order: the device does local steps, a transport
  * between streams does messages.  Or all go in as one kernel.  A fused receive-send is
  * one step (fused.c).  A stream that waits cannot do anything else, so the plan's order
- * must not deadlock with the slots of the transport (coll__plan_build_in_turns()).
+ * must not deadlock with the slots of the transport (coll__plan_build_in_slot_order()).
  *
  * Direct reads are not copied on their way: the receiver reads the sender's registered
  * buffer, and the sender's run ends when the receivers have read all of it.
@@ -47,17 +47,17 @@ static int serves(const struct coll__prog *prog)
 
 /* ---- making -------------------------------------------------------------- */
 
-int coll__prog_lies_there(const struct coll__prog *prog, int i)
+int coll__prog_reads_direct(const struct coll__prog *prog, int i)
 {
-    const struct coll__queued *q = prog->queued;
+    const struct coll__stream_run *q = prog->on_stream;
 
-    return q->lying && q->lying[i].len;
+    return q->direct && q->direct[i].len;
 }
 
 static void find_joined(struct coll__prog *prog)
 {
     for (int i = 0; i < prog->plan.n_steps; i++)
-        prog->queued->joined[i] = (unsigned char)coll__prog_joined(prog, i);
+        prog->on_stream->fused[i] = (unsigned char)coll__prog_fused(prog, i);
 }
 
 static int number_messages(struct coll__prog *prog)
@@ -71,7 +71,7 @@ static int number_messages(struct coll__prog *prog)
         const struct coll__step *step = &plan->steps[i];
 
         if (coll__step_is_message(step->kind))
-            prog->queued->number[i] =
+            prog->on_stream->number[i] =
                 n_on[2 * step->peer + (step->kind == STEP_SEND)]++;
     }
     free(n_on);
@@ -81,13 +81,13 @@ static int number_messages(struct coll__prog *prog)
 static int make(struct coll__prog *prog)
 {
     size_t n = (size_t)prog->plan.n_steps + 1;
-    struct coll__queued *q = prog->queued = calloc(1, sizeof(*q));
+    struct coll__stream_run *q = prog->on_stream = calloc(1, sizeof(*q));
 
     if (!q)
         return COLL_ERR_NOMEM;
     q->number = calloc(n, sizeof(*q->number));
-    q->joined = calloc(n, sizeof(*q->joined));
-    if (!q->number || !q->joined || number_messages(prog))
+    q->fused = calloc(n, sizeof(*q->fused));
+    if (!q->number || !q->fused || number_messages(prog))
         return COLL_ERR_NOMEM;
     find_joined(prog);
     return COLL_OK;
@@ -95,30 +95,30 @@ static int make(struct coll__prog *prog)
 
 static void destroy(struct coll__prog *prog)
 {
-    if (!prog->queued)
+    if (!prog->on_stream)
         return;
-    prog->device->streams->unmark(prog->queued->mark);
-    prog->device->streams->unload(prog->queued->plan);
-    free(prog->queued->number);
-    free(prog->queued->joined);
-    free(prog->queued->lying);
-    free(prog->queued->last);
-    free(prog->queued);
+    prog->device->streams->unmark(prog->on_stream->mark);
+    prog->device->streams->unload(prog->on_stream->plan);
+    free(prog->on_stream->number);
+    free(prog->on_stream->fused);
+    free(prog->on_stream->direct);
+    free(prog->on_stream->last);
+    free(prog->on_stream);
 }
 
 static size_t bytes(const struct coll__prog *prog)
 {
-    const struct coll__queued *q = prog->queued;
+    const struct coll__stream_run *q = prog->on_stream;
     size_t n = (size_t)prog->plan.n_steps + 1;
-    size_t of_lying = q->lying ? sizeof(*q->lying) + sizeof(*q->last) : 0;
+    size_t of_direct = q->direct ? sizeof(*q->direct) + sizeof(*q->last) : 0;
 
     return sizeof(*q) +
-           n * (sizeof(*q->number) + sizeof(*q->joined) + of_lying);
+           n * (sizeof(*q->number) + sizeof(*q->fused) + of_direct);
 }
 
 static size_t on_device(const struct coll__prog *prog)
 {
-    return prog->device->streams->taken(prog->queued->plan);
+    return prog->device->streams->taken(prog->on_stream->plan);
 }
 
 /* ---- direct reads ---------------------------------------------------------- */
@@ -128,13 +128,13 @@ static size_t on_device(const struct coll__prog *prog)
 static void find_last(struct coll__prog *prog, unsigned char *is_found)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__queued *q = prog->queued;
+    struct coll__stream_run *q = prog->on_stream;
 
     for (int i = prog->plan.n_steps - 1; i >= 0; i--) {
         const struct coll__step *step = &prog->plan.steps[i];
         int slot = step->peer * tp->n_slots + q->number[i] % tp->n_slots;
 
-        if (step->kind != STEP_SEND || !coll__prog_lies_there(prog, i) ||
+        if (step->kind != STEP_SEND || !coll__prog_reads_direct(prog, i) ||
             is_found[slot])
             continue;
         is_found[slot] = 1;
@@ -142,13 +142,13 @@ static void find_last(struct coll__prog *prog, unsigned char *is_found)
     }
 }
 
-int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying)
+int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *direct)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__queued *q = prog->queued;
+    struct coll__stream_run *q = prog->on_stream;
     unsigned char *is_found = calloc((size_t)prog->nranks, (size_t)tp->n_slots);
 
-    q->lying = lying;
+    q->direct = direct;
     q->last = calloc((size_t)prog->plan.n_steps + 1, sizeof(*q->last));
     if (is_found && q->last) {
         find_last(prog, is_found);
@@ -161,21 +161,21 @@ int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying)
     return COLL_ERR_NOMEM;
 }
 
-void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
-                     const struct coll__stream_area *area, size_t off)
+void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
+                               const struct coll__registration *reg, size_t off)
 {
-    prog->queued->area[buf] = area;
-    prog->queued->off[buf] = off;
+    prog->on_stream->reg[buf] = reg;
+    prog->on_stream->off[buf] = off;
 }
 
 /* The source of a direct read: its address on the sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
-    const struct coll__queued *q = prog->queued;
-    const struct coll__span *span = &q->lying[i];
+    const struct coll__stream_run *q = prog->on_stream;
+    const struct coll__span *span = &q->direct[i];
     int peer = prog->plan.steps[i].peer;
 
-    return q->area[span->buf]->at[peer] + q->off[span->buf] + span->off;
+    return q->reg[span->buf]->at[peer] + q->off[span->buf] + span->off;
 }
 
 /* ---- running ------------------------------------------------------------- */
@@ -202,9 +202,9 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
 /* As the transport knows a message. */
 static int number_of(const struct coll__prog *prog, int i)
 {
-    int n = prog->queued->number[i];
+    int n = prog->on_stream->number[i];
 
-    return coll__prog_lies_there(prog, i) ? n | COLL__DIRECT : n;
+    return coll__prog_reads_direct(prog, i) ? n | COLL__DIRECT : n;
 }
 
 static int put_receive(struct coll__prog *prog, int i)
@@ -214,11 +214,11 @@ static int put_receive(struct coll__prog *prog, int i)
     struct coll__message from = {step->peer, number_of(prog, i)}, to;
     struct coll__work work = work_of(prog, i);
 
-    if (coll__prog_lies_there(prog, i))
+    if (coll__prog_reads_direct(prog, i))
         work.src = at_sender(prog, i);
-    if (!prog->queued->joined[i])
+    if (!prog->on_stream->fused[i])
         return tp->ops->recv(tp, prog->stream, from.peer, from.n, &work);
-    if (prog->queued->joined[i] == JOINED_GONE)
+    if (prog->on_stream->fused[i] == FUSED_GONE)
         work.dst = NULL;
     to = (struct coll__message){step[1].peer, number_of(prog, i + 1)};
     return tp->ops->relay(tp, &from, &to, &work);
@@ -261,14 +261,14 @@ static int put_steps(struct coll__prog *prog)
 
     for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++) {
         rc = put_step(prog, i);
-        i += prog->queued->joined[i] != JOINED_NOT;
+        i += prog->on_stream->fused[i] != FUSED_NOT;
     }
     return rc;
 }
 
 static int put_settling(struct coll__prog *prog)
 {
-    const struct coll__queued *q = prog->queued;
+    const struct coll__stream_run *q = prog->on_stream;
     struct coll__stream_tp *tp = prog->routes->streams;
     int rc = COLL_OK;
 
@@ -283,13 +283,13 @@ static int put_settling(struct coll__prog *prog)
 static int load(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__planned *steps;
-    int n, rc = coll__prog_planned(prog, &steps, &n);
+    struct coll__kernel_step *steps;
+    int n, rc = coll__prog_kernel_steps(prog, &steps, &n);
 
     if (rc)
         return rc;
     rc = prog->device->streams->load(steps, n, tp->kernel.n_sharing,
-                                     prog->stream, &prog->queued->plan);
+                                     prog->stream, &prog->on_stream->plan);
     free(steps);
     return rc;
 }
@@ -297,16 +297,16 @@ static int load(struct coll__prog *prog)
 static int put_kernel(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__planned_run run = {.in = (void *)prog->in,
-                                    .out = prog->base[BUF_OUT],
-                                    .tmp = prog->base[BUF_TMP],
-                                    .stop = tp->kernel.stop,
-                                    .stream = prog->stream};
+    struct coll__kernel_run run = {.in = (void *)prog->in,
+                                   .out = prog->base[BUF_OUT],
+                                   .tmp = prog->base[BUF_TMP],
+                                   .stop = tp->kernel.stop,
+                                   .stream = prog->stream};
     int rc = tp->ops->state(tp);
 
-    if (rc == COLL_OK && !prog->queued->plan)
+    if (rc == COLL_OK && !prog->on_stream->plan)
         rc = load(prog);
-    return rc ? rc : prog->device->streams->launch(prog->queued->plan, &run);
+    return rc ? rc : prog->device->streams->launch(prog->on_stream->plan, &run);
 }
 
 static int put_all(struct coll__prog *prog)
@@ -316,7 +316,7 @@ static int put_all(struct coll__prog *prog)
     if (rc == COLL_OK && !prog->by_kernel)
         rc = put_settling(prog);
     if (rc == COLL_OK)
-        rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
+        rc = prog->device->streams->mark(prog->stream, &prog->on_stream->mark);
     return rc;
 }
 
@@ -327,16 +327,16 @@ static void start(struct coll__prog *prog)
     struct coll__stream_tp *tp = prog->routes->streams;
     int rc = tp->ops->takes(tp, prog->stream);
 
-    prog->queued->status = rc ? rc : put_all(prog);
-    if (!rc && prog->queued->status &&
+    prog->on_stream->status = rc ? rc : put_all(prog);
+    if (!rc && prog->on_stream->status &&
         !prog->device->streams->is_captured(prog->stream))
-        tp->ops->release(tp, prog->queued->status);
+        tp->ops->release(tp, prog->on_stream->status);
 }
 
 static int look(struct coll__prog *prog, int *moved)
 {
     *moved = 1;
-    return prog->queued->status;
+    return prog->on_stream->status;
 }
 
 static int advance(struct coll__prog *prog, int *moved)
@@ -348,10 +348,10 @@ static int advance(struct coll__prog *prog, int *moved)
 static int reached(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    int rc = prog->queued->status, state;
+    int rc = prog->on_stream->status, state;
 
     if (rc == COLL_OK)
-        rc = prog->device->streams->reached(prog->queued->mark);
+        rc = prog->device->streams->reached(prog->on_stream->mark);
     state = tp->ops->state(tp);
     return rc < 0 || state == COLL_OK ? rc : state;
 }
@@ -361,7 +361,7 @@ static void abandon(struct coll__prog *prog)
 {
     const struct coll__stream_ops *streams = prog->device->streams;
 
-    while (streams->reached(prog->queued->mark) == COLL_IN_PROGRESS)
+    while (streams->reached(prog->on_stream->mark) == COLL_IN_PROGRESS)
         usleep(NAP_US);
 }
 
@@ -369,13 +369,13 @@ void coll__prog_keep(struct coll__prog *prog) { prog->is_kept = 1; }
 
 int coll__prog_may_go(struct coll__prog *prog)
 {
-    if (prog->engine != &coll__engine_queued || !prog->queued->plan)
+    if (prog->engine != &coll__engine_stream || !prog->on_stream->plan)
         return 1;
     return !prog->is_kept &&
-           prog->device->streams->reached(prog->queued->mark) == COLL_OK;
+           prog->device->streams->reached(prog->on_stream->mark) == COLL_OK;
 }
 
-const struct coll__engine coll__engine_queued = {
+const struct coll__engine coll__engine_stream = {
     .serves = serves,
     .make = make,
     .destroy = destroy,

@@ -93,9 +93,9 @@ struct coll__step {
     enum coll__step_kind kind : 16;
     unsigned src_first : 1; /* REDUCE: dst = op(src, dst); RECV_REDUCE: dst =
                              * op(message, src) */
-    unsigned is_joined : 1; /* a receive: the next step sends what this step leaves,
-                             * and both are done at the same time, when the message is
-                             * there and the send has a free slot */
+    unsigned is_fused : 1; /* a receive: the next step sends what this step leaves, and
+                            * both are done at the same time, when the message is there
+                            * and the send has a free slot */
     unsigned phase : 14;    /* see coll__pass_split() */
     int peer;               /* -1 for a local step */
     struct coll__span dst, src;
@@ -113,7 +113,7 @@ struct coll__plan {
      * as listed, with buffered sends. */
     int runs_as_listed;
 
-    /* After coll__plan_in_turns(): the number of slots between two ranks with which
+    /* After coll__plan_reorder(): the number of slots between two ranks with which
      * the plans finish; 0: unknown. */
     int n_slots;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reorder.c - put a plan's steps into the order of its messages' turns.
+/* reorder.c - put a plan's steps into the order of its messages' order.
  *
  * A local step may stand anywhere before the steps that wait for it: this does not
  * change whether the ranks finish.  It is placed just before a send that waits for it,
@@ -26,10 +26,10 @@ struct sorter {
     int *order, n;                    /* the steps that have a place */
     int *ready, first_ready, n_ready; /* local steps that may get one */
     int *todo;                        /* [n_steps] */
-    int *next, *head;                 /* lanes as in struct coll__turns; [n_steps],
+    int *next, *head; /* lanes as in struct coll__slot_order; [n_steps],
                                        * [n_lanes] */
     unsigned char *has_place;         /* [n_steps]: has a place; 2: is about to get one */
-    unsigned char *is_joined;         /* [n_steps] */
+    unsigned char *is_fused;          /* [n_steps] */
     int n_lanes;
 };
 
@@ -89,8 +89,8 @@ static void join(struct sorter *s)
 {
     int send = s->order[s->n - 1], recv = s->order[s->n - 2];
 
-    s->is_joined[recv] = is_recv(&s->plan->steps[recv]) &&
-                         coll__plan_passes_on(s->plan, recv, send);
+    s->is_fused[recv] = is_recv(&s->plan->steps[recv]) &&
+                        coll__plan_passes_on(s->plan, recv, send);
 }
 
 static int take_turn(struct sorter *s, int lane)
@@ -137,8 +137,8 @@ static int sorter_init(struct sorter *s, const struct coll__plan *plan)
             s->n_lanes = 2 * plan->steps[i].peer + 2;
     s->room = malloc((5 * n + (size_t)s->n_lanes + 1) * sizeof(int));
     s->has_place = calloc(n + 1, 1);
-    s->is_joined = calloc(n + 1, 1);
-    if (rc || !s->room || !s->has_place || !s->is_joined)
+    s->is_fused = calloc(n + 1, 1);
+    if (rc || !s->room || !s->has_place || !s->is_fused)
         return COLL_ERR_NOMEM;
     s->left = s->room;
     s->order = s->room + n;
@@ -150,19 +150,19 @@ static int sorter_init(struct sorter *s, const struct coll__plan *plan)
     return COLL_OK;
 }
 
-static int sort(struct sorter *s, const struct coll__turns *turns)
+static int sort(struct sorter *s, const struct coll__slot_order *order)
 {
-    int is_joined = 0;
+    int is_fused = 0;
 
-    for (int t = 0; t < turns->n; t++) {
-        if (!take_turn(s, turns->lanes[t] & ~COLL__JOINED)) {
+    for (int t = 0; t < order->n; t++) {
+        if (!take_turn(s, order->lanes[t] & ~COLL__FUSED)) {
             log_error("plan", "turn %d is not that of a message that could go",
                       t);
             return COLL_ERR_INVALID;
         }
-        if (is_joined)
+        if (is_fused)
             join(s);
-        is_joined = turns->lanes[t] & COLL__JOINED;
+        is_fused = order->lanes[t] & COLL__FUSED;
     }
     place_ready(s);
     if (s->n == s->plan->n_steps)
@@ -184,7 +184,7 @@ static int rewrite(struct coll__plan *plan, const struct sorter *s)
         return COLL_ERR_NOMEM;
     for (int i = 0; i < plan->n_steps; i++) {
         sorted.steps[i] = plan->steps[s->order[i]];
-        sorted.steps[i].is_joined = s->is_joined[s->order[i]];
+        sorted.steps[i].is_fused = s->is_fused[s->order[i]];
     }
     sorted.cap_steps = plan->n_steps;
     rc = coll__plan_link(&sorted);
@@ -197,23 +197,23 @@ static int rewrite(struct coll__plan *plan, const struct sorter *s)
     return COLL_OK;
 }
 
-int coll__plan_in_turns(struct coll__plan *plan,
-                        const struct coll__turns *turns)
+int coll__plan_reorder(struct coll__plan *plan,
+                       const struct coll__slot_order *order)
 {
     struct sorter s = {0};
     int rc = sorter_init(&s, plan);
 
     if (rc == COLL_OK)
-        rc = sort(&s, turns);
+        rc = sort(&s, order);
     if (rc == COLL_OK)
         rc = rewrite(plan, &s);
     if (rc == COLL_OK)
-        plan->n_slots = turns->n_slots;
+        plan->n_slots = order->n_slots;
     if (rc == COLL_ERR_NOMEM)
         log_error("plan", "no memory to put %d steps in order", plan->n_steps);
     coll__waits_fini(&s.waits);
     free(s.room);
     free(s.has_place);
-    free(s.is_joined);
+    free(s.is_fused);
     return rc;
 }

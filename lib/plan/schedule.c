@@ -46,7 +46,7 @@ struct rank {
 struct run {
     struct rank *ranks;
     int p, n_slots;
-    struct coll__turns *turns;
+    struct coll__slot_order *order;
     int whose;
 };
 
@@ -116,8 +116,8 @@ static void pass(struct run *run, int r, int i)
     struct rank *rank = &run->ranks[r], *other = &run->ranks[peer];
 
     if (r == run->whose)
-        run->turns->lanes[run->turns->n++] =
-            2 * peer + dir + (dir && rank->joined[i] >= 0 ? COLL__JOINED : 0);
+        run->order->lanes[run->order->n++] =
+            2 * peer + dir + (dir && rank->joined[i] >= 0 ? COLL__FUSED : 0);
     if (dir)
         other->under_way[r]--;
     else
@@ -275,34 +275,35 @@ static int count_messages(const struct coll__plan *plan)
     return n;
 }
 
-static int turns_init(struct coll__turns *turns, const struct coll__plan *plan,
-                      int n_slots)
+static int order_init(struct coll__slot_order *order,
+                      const struct coll__plan *plan, int n_slots)
 {
-    *turns = (struct coll__turns){.n_slots = n_slots};
-    turns->lanes =
-        malloc(((size_t)count_messages(plan) + 1) * sizeof(*turns->lanes));
-    return turns->lanes ? COLL_OK : COLL_ERR_NOMEM;
+    *order = (struct coll__slot_order){.n_slots = n_slots};
+    order->lanes =
+        malloc(((size_t)count_messages(plan) + 1) * sizeof(*order->lanes));
+    return order->lanes ? COLL_OK : COLL_ERR_NOMEM;
 }
 
-static int no_turns(struct coll__turns *turns, int rc, int nranks)
+static int no_order(struct coll__slot_order *order, int rc, int nranks)
 {
     if (rc == COLL_ERR_NOMEM)
         log_error("plan", "no memory to put %d plans in order", nranks);
     if (rc == COLL_ERR_INVALID)
         log_error("plan", "plans of %d ranks get stuck in any order", nranks);
     if (rc) {
-        free(turns->lanes);
-        *turns = (struct coll__turns){0};
+        free(order->lanes);
+        *order = (struct coll__slot_order){0};
     }
     return rc;
 }
 
-int coll__plans_turns(const struct coll__plan *plans, int nranks, int n_slots,
-                      int rank, struct coll__turns *turns)
+int coll__plans_slot_order(const struct coll__plan *plans, int nranks,
+                           int n_slots, int rank,
+                           struct coll__slot_order *order)
 {
     struct run run = {
-        .p = nranks, .n_slots = n_slots, .turns = turns, .whose = rank};
-    int rc = turns_init(turns, &plans[rank], n_slots);
+        .p = nranks, .n_slots = n_slots, .order = order, .whose = rank};
+    int rc = order_init(order, &plans[rank], n_slots);
 
     run.ranks = calloc((size_t)nranks, sizeof(*run.ranks));
     if (!run.ranks)
@@ -316,7 +317,7 @@ int coll__plans_turns(const struct coll__plan *plans, int nranks, int n_slots,
         free(run.ranks[r].is_able);
     }
     free(run.ranks);
-    return no_turns(turns, rc, nranks);
+    return no_order(order, rc, nranks);
 }
 
 /* The turn of a message, from numbers that both of its ends know. */
@@ -337,12 +338,13 @@ static int compare(const void *a, const void *b)
     return x->lane % 2 - y->lane % 2;
 }
 
-int coll__plan_turns_alone(const struct coll__plan *plan, int nranks,
-                           int n_slots, int rank, struct coll__turns *turns)
+int coll__plan_slot_order_alone(const struct coll__plan *plan, int nranks,
+                                int n_slots, int rank,
+                                struct coll__slot_order *order)
 {
     int *n_on = calloc(2 * (size_t)nranks, sizeof(int)); /* each lane */
     struct when *whens = malloc(((size_t)plan->n_steps + 1) * sizeof(*whens));
-    int rc = turns_init(turns, plan, n_slots);
+    int rc = order_init(order, plan, n_slots);
 
     if (!n_on || !whens)
         rc = COLL_ERR_NOMEM;
@@ -352,16 +354,16 @@ int coll__plan_turns_alone(const struct coll__plan *plan, int nranks,
         int ahead = dir ? rank - step->peer : step->peer - rank;
 
         if (coll__step_is_message(step->kind))
-            whens[turns->n++] =
+            whens[order->n++] =
                 (struct when){.round = (ahead + nranks) % nranks,
                               .piece = n_on[lane]++ + (dir ? n_slots - 1 : 0),
                               .lane = lane};
     }
     if (rc == COLL_OK)
-        qsort(whens, (size_t)turns->n, sizeof(*whens), compare);
-    for (int i = 0; i < turns->n && rc == COLL_OK; i++)
-        turns->lanes[i] = whens[i].lane;
+        qsort(whens, (size_t)order->n, sizeof(*whens), compare);
+    for (int i = 0; i < order->n && rc == COLL_OK; i++)
+        order->lanes[i] = whens[i].lane;
     free(n_on);
     free(whens);
-    return no_turns(turns, rc, nranks);
+    return no_order(order, rc, nranks);
 }

@@ -107,7 +107,7 @@ static int go_on(struct walk *w, int rank)
     while (w->at[rank] < plan->n_steps) {
         const struct coll__step *step = &plan->steps[w->at[rank]];
         int is_message = coll__step_is_message(step->kind);
-        int n = step->is_joined ? 2 : 1, rc = COLL_OK;
+        int n = step->is_fused ? 2 : 1, rc = COLL_OK;
 
         for (int k = 0; k < n && is_message && rc == COLL_OK; k++)
             rc = look(w, rank, &step[k]);

@@ -17,14 +17,14 @@
 #include <stdatomic.h>
 
 struct coll__levels;
-struct coll__queued_list;
+struct coll__stream_programs;
 struct coll__streams;
 struct coll__subcomms;
 
 /* The stream state of a communicator. */
 struct coll__stream {
     struct coll__streams *staged;       /* from the first call on (staged.h) */
-    struct coll__queued_list *programs; /* for streams (programs.c) */
+    struct coll__stream_programs *programs; /* for streams (programs.c) */
     char no_streams[256];       /* why its ranks' devices are not joined */
     int has_devices;            /* on several hosts: each rank has a device */
     struct coll__view gpu_view; /* how near the ranks' GPUs are; nranks 0:

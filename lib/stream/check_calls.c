@@ -237,7 +237,7 @@ int coll__stream_compare_call(struct coll_comm *comm,
         return rc;
     rc = coll__compare_call(comm, &call.pb, &call.op, places);
     if (rc == COLL_ERR_MISMATCH && comm->links.routes.streams &&
-        comm->links.routes.streams->areas && !coll__is_p2p(call.pb.collective))
+        comm->links.routes.streams->regs && !coll__is_p2p(call.pb.collective))
         tell_places(comm, &call);
     return rc;
 }

@@ -36,8 +36,9 @@
 /* How a call is done. */
 struct manner {
     const struct coll__algo *algo;
-    unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
-    uint64_t areas[N_BUFS]; /* for a kernel: their areas' numbers, equal on all ranks */
+    unsigned direct; /* buffers that are read in place, as bits 1 << BUF_... */
+    uint64_t regs
+        [N_BUFS]; /* for a kernel: their registrations' numbers, equal on all ranks */
 };
 
 /* Of one shape of calls. */
@@ -50,13 +51,12 @@ struct program {
     struct coll__prog *prog;
 };
 
-struct coll__queued_list {
+struct coll__stream_programs {
     struct program *programs; /* the one used last is first */
     int n_programs;
     struct coll__stream_scratch scratch;
     struct coll__watch *watch; /* from the first call on */
-    struct coll__spot
-        spots[N_BUFS]; /* of the call being enqueued */
+    struct coll__registered found[N_BUFS]; /* of the call being enqueued */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
@@ -168,8 +168,8 @@ static int are_alike(const size_t *a, const size_t *b, int n)
 
 static int is_manner(const struct manner *a, const struct manner *b)
 {
-    return a->algo == b->algo && a->lying == b->lying &&
-           !memcmp(a->areas, b->areas, sizeof(a->areas));
+    return a->algo == b->algo && a->direct == b->direct &&
+           !memcmp(a->regs, b->regs, sizeof(a->regs));
 }
 
 static int is_for(const struct program *program,
@@ -193,14 +193,14 @@ static int is_for(const struct program *program,
 
 static int read_in_place(struct program *program,
                          const struct coll__problem *pb,
-                         const struct coll__room *room)
+                         const struct coll__slots *room)
 {
-    struct coll__span *lying;
-    int rc = coll__plan_lying(program->how.algo, pb, room,
-                              coll__prog_plan(program->prog),
-                              program->how.lying, &lying);
+    struct coll__span *direct;
+    int rc = coll__plan_direct_reads(program->how.algo, pb, room,
+                                     coll__prog_plan(program->prog),
+                                     program->how.direct, &direct);
 
-    return rc ? rc : coll__prog_read_in_place(program->prog, lying);
+    return rc ? rc : coll__prog_read_in_place(program->prog, direct);
 }
 
 static int program_new(struct coll_comm *comm,
@@ -209,8 +209,8 @@ static int program_new(struct coll_comm *comm,
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     int by_kernel = coll__is_one_kernel(tp, &call->pb);
-    struct coll__room room = {tp->n_slots,
-                              by_kernel ? tp->kernel.slot : tp->slot};
+    struct coll__slots room = {tp->n_slots,
+                               by_kernel ? tp->kernel.slot : tp->slot};
     struct program *program = calloc(1, sizeof(*program));
     struct coll__binding to = {.op = program ? &program->op : NULL,
                                .routes = &comm->links.routes,
@@ -229,10 +229,11 @@ static int program_new(struct coll_comm *comm,
     if (rc)
         log_error("api", "no memory for an operation of a stream");
     else
-        rc = coll__plan_build_in_turns(how->algo, &program->pb, &room, &plan);
+        rc = coll__plan_build_in_slot_order(how->algo, &program->pb, &room,
+                                            &plan);
     if (rc == COLL_OK)
         rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
-    if (rc == COLL_OK && how->lying)
+    if (rc == COLL_OK && how->direct)
         rc = read_in_place(program, &call->pb, &room);
     if (rc == COLL_OK) {
         *out = program;
@@ -242,7 +243,7 @@ static int program_new(struct coll_comm *comm,
     return rc;
 }
 
-static void forget(struct coll__queued_list *list, struct program **at)
+static void forget(struct coll__stream_programs *list, struct program **at)
 {
     struct program *program = *at;
 
@@ -253,7 +254,7 @@ static void forget(struct coll__queued_list *list, struct program **at)
 
 /* Free the least recently used program that no stream or graph needs, if there is one
  * besides the first. */
-static void forget_last(struct coll__queued_list *list)
+static void forget_last(struct coll__stream_programs *list)
 {
     struct program **last = NULL;
 
@@ -269,7 +270,7 @@ static int have_program(struct coll_comm *comm,
                         const struct coll__stream_call *call,
                         const struct manner *how)
 {
-    struct coll__queued_list *list = comm->stream->programs;
+    struct coll__stream_programs *list = comm->stream->programs;
     struct program **at = &list->programs, *program;
     int rc;
 
@@ -324,17 +325,17 @@ static size_t token_len(const struct coll__stream_call *call)
 static int have_all(struct coll_comm *comm,
                     const struct coll__stream_call *call)
 {
-    struct coll__queued_list *list = comm->stream->programs;
+    struct coll__stream_programs *list = comm->stream->programs;
     struct coll__stream_call as = *call;
     struct manner how = {0};
     int rc = coll__request_choose(comm, &call->args, &call->pb, &how.algo);
 
     if (rc == COLL_OK)
-        rc = coll__find_spots(comm, call, list->spots, &how.lying);
+        rc = coll__find_registered(comm, call, list->found, &how.direct);
     if (rc == COLL_OK) {
         if (coll__is_one_kernel(comm->links.routes.streams, &call->pb))
-            coll__spots_areas(list->spots, how.lying, how.areas);
-        as.pb = coll__problem_lying(&call->pb, how.lying);
+            coll__registered_numbers(list->found, how.direct, how.regs);
+        as.pb = coll__problem_read_direct(&call->pb, how.direct);
         rc = have_program(comm, &as, &how);
     }
     return rc ? rc
@@ -351,7 +352,7 @@ static int are_messages(const struct coll__batch *batch)
 /* Do all that may fail before anything is enqueued. */
 static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    struct coll__queued_list *list = comm->stream->programs;
+    struct coll__stream_programs *list = comm->stream->programs;
     int rc;
 
     if (are_messages(batch)) {
@@ -370,7 +371,7 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 static int put(struct coll_comm *comm, const struct coll__stream_call *call,
                void *stream)
 {
-    const struct coll__queued_list *list = comm->stream->programs;
+    const struct coll__stream_programs *list = comm->stream->programs;
     struct coll__prog *prog = list->programs->prog;
     struct coll__signature sig = {.seq = 0};
     const void *in = call->args.in;
@@ -384,9 +385,9 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
         return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch.at);
-    for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.lying; b++)
-        coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
-                        list->spots[b].off);
+    for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.direct; b++)
+        coll__prog_set_registered(prog, (enum coll__buf)b, list->found[b].reg,
+                                  list->found[b].off);
     if (token_len(call))
         in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
     coll__prog_start(prog, &sig, in, out, stream);
@@ -430,12 +431,12 @@ static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
                : put_all(comm, &batch->calls[0], batch->stream);
 }
 
-static void note(const struct coll__queued_list *list,
+static void note(const struct coll__stream_programs *list,
                  const struct coll__batch *batch, uint32_t number)
 {
     for (int i = 0; i < batch->n; i++) {
         struct coll__signature sig = coll__request_signature(
-            &batch->calls[i].pb, &batch->calls[i].op, SERIES_QUEUED);
+            &batch->calls[i].pb, &batch->calls[i].op, SERIES_ENGINE);
 
         coll__watch_note(list->watch, sig, number);
     }
@@ -498,7 +499,7 @@ void coll__queued_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
-    const struct coll__queued_list *list = comm->stream->programs;
+    const struct coll__stream_programs *list = comm->stream->programs;
     size_t host = 0, mapped = 0;
 
     if (tp)
@@ -516,7 +517,7 @@ void coll__queued_bytes(const struct coll_comm *comm,
 
 int coll__queued_is_behind(const struct coll_comm *comm)
 {
-    const struct coll__queued_list *list = comm->stream->programs;
+    const struct coll__stream_programs *list = comm->stream->programs;
 
     return list && list->watch && coll__watch_is_behind(list->watch);
 }
@@ -538,7 +539,7 @@ void coll__stream_fail(struct coll_comm *comm, int status)
 void coll__queued_free(struct coll_comm *comm)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
-    struct coll__queued_list *list = comm->stream->programs;
+    struct coll__stream_programs *list = comm->stream->programs;
 
     if (tp) {
         set_streams(comm, NULL);

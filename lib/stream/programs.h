@@ -41,21 +41,22 @@ static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
 /* ---- registered.c ------------------------------------------------------- */
 
 /* The place of a call's buffer in registered memory. */
-struct coll__spot {
-    const struct coll__stream_area *area; /* or NULL */
+struct coll__registered {
+    const struct coll__registration *reg; /* or NULL */
     size_t off;
 };
 
-/* Find the buffers of a call that other ranks read in place: *lying has a bit
+/* Find the buffers of a call that other ranks read in place: *direct has a bit
  * 1 << BUF_... for each.  COLL_ERR_INVALID, logged: registered memory was freed. */
-int coll__find_spots(const struct coll_comm *comm,
-                     const struct coll__stream_call *call,
-                     struct coll__spot spots[N_BUFS], unsigned *lying);
+int coll__find_registered(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          struct coll__registered found[N_BUFS],
+                          unsigned *direct);
 
-/* Write the numbers of these buffers' areas; other entries stay as they are.  A number
- * is never used again. */
-void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
-                       uint64_t areas[N_BUFS]);
+/* Write the numbers of these buffers' registrations; other entries stay as they are.  A
+ * number is never used again. */
+void coll__registered_numbers(const struct coll__registered found[N_BUFS],
+                              unsigned direct, uint64_t regs[N_BUFS]);
 
 /* A program may treat the call as the problem `as`: enqueue the copy of the input that it
  * needs first, if any.  A status, logged. */

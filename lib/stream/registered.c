@@ -12,13 +12,13 @@
 #include <stdio.h>
 
 static int is_stale(const struct coll__stream_call *call, const void *ptr,
-                    const struct coll__stream_area *area)
+                    const struct coll__registration *reg)
 {
     struct coll__cuda_memory memory;
     char why[256];
 
     if (coll__cuda_find(ptr, &memory, why, sizeof(why)) == COLL_OK &&
-        memory.id == area->id)
+        memory.id == reg->id)
         return 0;
     log_error("api",
               "%s: memory that was registered there has been freed since; "
@@ -40,45 +40,47 @@ static int is_long_enough(const struct coll__stream_tp *tp,
            coll__problem_total(pb) > LEAST_SHOWN;
 }
 
-int coll__find_spots(const struct coll_comm *comm,
-                     const struct coll__stream_call *call,
-                     struct coll__spot spots[N_BUFS], unsigned *lying)
+int coll__find_registered(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          struct coll__registered found[N_BUFS],
+                          unsigned *direct)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     const void *at[N_BUFS] = {call->args.in, call->args.out, NULL};
     unsigned bufs = 0;
 
-    *lying = 0;
-    if (tp->areas && comm->size > 1 && is_long_enough(tp, &call->pb))
+    *direct = 0;
+    if (tp->regs && comm->size > 1 && is_long_enough(tp, &call->pb))
         bufs = coll__problem_readable(&call->pb);
     for (int b = BUF_IN; b <= BUF_OUT; b++) {
         size_t len = coll__problem_len(&call->pb, (enum coll__buf)b);
-        const struct coll__stream_area *area =
-            bufs & 1u << b && len ? coll__stream_area_of(tp, at[b], len) : NULL;
+        const struct coll__registration *reg =
+            bufs & 1u << b && len ? coll__registration_of(tp, at[b], len)
+                                  : NULL;
 
-        spots[b] = (struct coll__spot){.area = area};
-        if (!area)
+        found[b] = (struct coll__registered){.reg = reg};
+        if (!reg)
             continue;
-        if (is_stale(call, at[b], area))
+        if (is_stale(call, at[b], reg))
             return COLL_ERR_INVALID;
-        spots[b].off = (size_t)((const unsigned char *)at[b] - area->base);
-        *lying |= 1u << b;
+        found[b].off = (size_t)((const unsigned char *)at[b] - reg->base);
+        *direct |= 1u << b;
     }
     if (call->op.is_premul)
-        *lying &= ~(1u << BUF_IN); /* the scaled input is in another buffer */
+        *direct &= ~(1u << BUF_IN); /* the scaled input is in another buffer */
     return COLL_OK;
 }
 
-void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
-                       uint64_t areas[N_BUFS])
+void coll__registered_numbers(const struct coll__registered found[N_BUFS],
+                              unsigned direct, uint64_t regs[N_BUFS])
 {
     for (int b = 0; b < N_BUFS; b++)
-        if (lying & 1u << b)
-            areas[b] = spots[b].area->number + 1; /* 0: of none */
+        if (direct & 1u << b)
+            regs[b] = found[b].reg->number + 1; /* 0: of none */
 }
 
 /* The copy is needed if the program is in place and the call is not
- * (coll__problem_lying()). */
+ * (coll__problem_read_direct()). */
 int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream)
@@ -110,28 +112,31 @@ static uint64_t mix(uint64_t hash, uint64_t with)
     return hash ^ hash >> 32;
 }
 
-/* All ranks have the same list of areas, so an area's position identifies it. */
-static uint64_t place_of(const struct coll__stream_area *area)
+/* All ranks have the same list of registrations, so a registration's position
+ * identifies it. */
+static uint64_t place_of(const struct coll__registration *reg)
 {
     uint64_t place = 0;
 
-    for (; area; area = area->next)
+    for (; reg; reg = reg->next)
         place++;
     return place;
 }
 
 static uint32_t digest_of(const struct coll__stream_call *call,
-                          const struct coll__spot spots[N_BUFS], unsigned lying)
+                          const struct coll__registered found[N_BUFS],
+                          unsigned direct)
 {
     uint64_t hash = 1;
 
-    if (!lying)
+    if (!direct)
         return 0;
     for (int b = BUF_IN; b <= BUF_OUT; b++)
-        if (lying & 1u << b)
-            hash = mix(mix(mix(hash, (uint64_t)b), spots[b].off),
-                       place_of(spots[b].area));
-    hash = mix(hash, (uint64_t)coll__problem_lying(&call->pb, lying).in_place);
+        if (direct & 1u << b)
+            hash = mix(mix(mix(hash, (uint64_t)b), found[b].off),
+                       place_of(found[b].reg));
+    hash = mix(hash,
+               (uint64_t)coll__problem_read_direct(&call->pb, direct).in_place);
     hash = mix(hash, (uint64_t)call->pb.root);
     return (uint32_t)hash >> 1 | 1;
 }
@@ -139,11 +144,11 @@ static uint32_t digest_of(const struct coll__stream_call *call,
 int coll__queued_digest(const struct coll_comm *comm,
                         const struct coll__stream_call *call, uint32_t *digest)
 {
-    struct coll__spot spots[N_BUFS];
-    unsigned lying;
-    int rc = coll__find_spots(comm, call, spots, &lying);
+    struct coll__registered found[N_BUFS];
+    unsigned direct;
+    int rc = coll__find_registered(comm, call, found, &direct);
 
-    *digest = rc ? 0 : digest_of(call, spots, lying);
+    *digest = rc ? 0 : digest_of(call, found, direct);
     return rc;
 }
 
@@ -153,18 +158,18 @@ void coll__queued_places(const struct coll_comm *comm,
 {
     static const char *const names[N_BUFS] = {
         [BUF_IN] = "in", [BUF_OUT] = "out"};
-    const struct coll__spot none = {.area = NULL};
-    struct coll__spot spots[N_BUFS] = {none};
-    unsigned lying = 0;
+    const struct coll__registered none = {.reg = NULL};
+    struct coll__registered found[N_BUFS] = {none};
+    unsigned direct = 0;
     int n = 0;
 
-    coll__find_spots(comm, call, spots, &lying);
+    coll__find_registered(comm, call, found, &direct);
     for (int b = BUF_IN; b <= BUF_OUT; b++)
-        if (lying & 1u << b)
+        if (direct & 1u << b)
             n += snprintf(text + n, COLL__PLACES_TEXT - (size_t)n,
-                          "%s%s at byte %zu of registered area %llu",
-                          n ? ", " : "", names[b], spots[b].off,
-                          (unsigned long long)place_of(spots[b].area));
+                          "%s%s at byte %zu of registered registration %llu",
+                          n ? ", " : "", names[b], found[b].off,
+                          (unsigned long long)place_of(found[b].reg));
     if (!n)
         snprintf(text, COLL__PLACES_TEXT, "nothing registered");
 }

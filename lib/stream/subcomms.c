@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subcomms.c - a communicator and its sub-communicators, a family: if one fails, all
+/* subcomms.c - a communicator and its sub-communicators, a subcomms: if one fails, all
  * fail.
  *
- * Members find each other under the family's lock.  The parent removes all members from
- * the family before it destroys the sub-communicators, so a thread with the lock may use
- * every member that it finds.  A failing member fails the others under the lock; the
- * locks of failures and of the reactor are taken after it.  All enqueued operations end
- * before the members are removed, so that the parent hears of each failure.
+ * Members find each other under the subcomms's lock.  The parent removes all members
+ * from the subcomms before it destroys the sub-communicators, so a thread with the lock
+ * may use every member that it finds.  A failing member fails the others under the
+ * lock; the locks of failures and of the reactor are taken after it.  All enqueued
+ * operations end before the members are removed, so that the parent hears of each
+ * failure.
  */
 #include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
@@ -22,50 +23,50 @@ struct coll__subcomms {
     atomic_int n_users;
 };
 
-static struct coll__subcomms *family_of(const struct coll_comm *comm)
+static struct coll__subcomms *subcomms_of(const struct coll_comm *comm)
 {
     return comm->stream ? atomic_load_explicit(&comm->stream->subcomms,
                                                memory_order_acquire)
                         : NULL;
 }
 
-/* Add comm to the family.  Reactor threads may look the family up at any
+/* Add comm to the subcomms.  Reactor threads may look the subcomms up at any
  * time from then on. */
-static void take(struct coll_comm *comm, struct coll__subcomms *family)
+static void take(struct coll_comm *comm, struct coll__subcomms *subcomms)
 {
-    atomic_fetch_add(&family->n_users, 1);
-    atomic_store_explicit(&comm->stream->subcomms, family,
+    atomic_fetch_add(&subcomms->n_users, 1);
+    atomic_store_explicit(&comm->stream->subcomms, subcomms,
                           memory_order_release);
 }
 
 int coll__subcomms_make(struct coll_comm *whole,
                         struct coll_comm *const parts[N_SUBCOMMS])
 {
-    struct coll__subcomms *family = calloc(1, sizeof(*family));
+    struct coll__subcomms *subcomms = calloc(1, sizeof(*subcomms));
 
-    if (!family) {
+    if (!subcomms) {
         log_error("comm", "no memory for a communicator");
         return COLL_ERR_NOMEM;
     }
-    pthread_mutex_init(&family->lock, NULL);
-    pthread_mutex_lock(&family->lock);
-    family->whole = whole;
-    take(whole, family);
+    pthread_mutex_init(&subcomms->lock, NULL);
+    pthread_mutex_lock(&subcomms->lock);
+    subcomms->whole = whole;
+    take(whole, subcomms);
     for (int i = 0; i < N_SUBCOMMS; i++) {
-        family->parts[i] = parts[i];
+        subcomms->parts[i] = parts[i];
         parts[i]->is_subcomm = 1;
-        take(parts[i], family);
+        take(parts[i], subcomms);
     }
-    pthread_mutex_unlock(&family->lock);
+    pthread_mutex_unlock(&subcomms->lock);
     return COLL_OK;
 }
 
 /* No lock: only the caller's thread removes members. */
 struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part)
 {
-    const struct coll__subcomms *family = family_of(comm);
+    const struct coll__subcomms *subcomms = subcomms_of(comm);
 
-    return family && family->whole == comm ? family->parts[part] : NULL;
+    return subcomms && subcomms->whole == comm ? subcomms->parts[part] : NULL;
 }
 
 /* Fail a member and tell its other ranks, which may otherwise see this rank leave before
@@ -78,20 +79,20 @@ static void fail(struct coll_comm *comm, int status, const char *text)
 
 void coll__subcomms_fail(struct coll_comm *comm, int status, const char *text)
 {
-    struct coll__subcomms *family = family_of(comm);
+    struct coll__subcomms *subcomms = subcomms_of(comm);
     char part_text[COLL__TEXT_MAX];
 
-    if (!family)
+    if (!subcomms)
         return;
     snprintf(part_text, sizeof(part_text), "among all ranks: %.*s",
              COLL__TEXT_MAX - 32, text);
-    pthread_mutex_lock(&family->lock);
-    if (family->whole && family->whole != comm)
-        fail(family->whole, status, text);
+    pthread_mutex_lock(&subcomms->lock);
+    if (subcomms->whole && subcomms->whole != comm)
+        fail(subcomms->whole, status, text);
     for (int i = 0; i < N_SUBCOMMS; i++)
-        if (family->parts[i] && family->parts[i] != comm)
-            fail(family->parts[i], status, part_text);
-    pthread_mutex_unlock(&family->lock);
+        if (subcomms->parts[i] && subcomms->parts[i] != comm)
+            fail(subcomms->parts[i], status, part_text);
+    pthread_mutex_unlock(&subcomms->lock);
 }
 
 void coll__subcomms_bytes(const struct coll_comm *comm,
@@ -140,22 +141,22 @@ int coll__subcomms_drain(struct coll_comm *comm)
 
 int coll__subcomms_leave(struct coll_comm *comm)
 {
-    struct coll__subcomms *family = family_of(comm);
+    struct coll__subcomms *subcomms = subcomms_of(comm);
     struct coll_comm *parts[N_SUBCOMMS];
     int rc = COLL_OK;
 
-    if (!family || family->whole != comm)
+    if (!subcomms || subcomms->whole != comm)
         return COLL_OK;
     if (coll__comm_status(
             comm)) /* the failing thread may not have told the members yet */
         coll__subcomms_fail(comm, coll__comm_status(comm), comm->failure.text);
-    pthread_mutex_lock(&family->lock);
-    family->whole = NULL;
+    pthread_mutex_lock(&subcomms->lock);
+    subcomms->whole = NULL;
     for (int i = 0; i < N_SUBCOMMS; i++) {
-        parts[i] = family->parts[i];
-        family->parts[i] = NULL;
+        parts[i] = subcomms->parts[i];
+        subcomms->parts[i] = NULL;
     }
-    pthread_mutex_unlock(&family->lock);
+    pthread_mutex_unlock(&subcomms->lock);
     for (int i = 0; i < N_SUBCOMMS; i++) {
         int status = coll__subcomm_destroy(parts[i]);
 
@@ -166,17 +167,17 @@ int coll__subcomms_leave(struct coll_comm *comm)
 
 void coll__subcomms_drop(struct coll_comm *comm)
 {
-    struct coll__subcomms *family = family_of(comm);
+    struct coll__subcomms *subcomms = subcomms_of(comm);
 
-    if (!family)
+    if (!subcomms)
         return;
-    if (coll__comm_is_inherited(comm) && family->whole == comm)
+    if (coll__comm_is_inherited(comm) && subcomms->whole == comm)
         for (int i = 0; i < N_SUBCOMMS; i++)
-            coll__comm_abandon(family->parts[i]);
+            coll__comm_abandon(subcomms->parts[i]);
     atomic_store_explicit(&comm->stream->subcomms, NULL, memory_order_relaxed);
-    if (atomic_fetch_sub(&family->n_users, 1) > 1)
+    if (atomic_fetch_sub(&subcomms->n_users, 1) > 1)
         return;
     if (!coll__comm_is_inherited(comm)) /* it may be held by who is gone */
-        pthread_mutex_destroy(&family->lock);
-    free(family);
+        pthread_mutex_destroy(&subcomms->lock);
+    free(subcomms);
 }

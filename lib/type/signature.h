@@ -15,7 +15,7 @@
 enum coll__series {
     SERIES_HOST,
     SERIES_STREAM,
-    SERIES_QUEUED,
+    SERIES_ENGINE,
     N_HISTORIES,
     SERIES_COMPARED = N_HISTORIES,
     N_SERIES
@@ -71,8 +71,9 @@ static inline int coll__has_counts(enum coll_collective collective)
 #define COLL__SIGNATURE_USER 0xff
 
 /* The digest of registered buffers, coll__signature_places(), has 31 bits and takes the
- * place of the root.  If the operation has a root, the field holds the digest's upper bits
- * and, in its lower 16 bits, the root: the ranks are on one host, so 16 bits are enough. */
+ * place of the root.  If the operation has a root, the field holds the digest's upper
+ * bits and, in its lower 16 bits, the root: the ranks are on one host, so 16 bits are
+ * enough. */
 #define COLL__ROOT_BITS 16
 
 static inline int coll__signature_has_root(const struct coll__signature *sig)

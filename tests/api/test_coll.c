@@ -251,9 +251,9 @@ END_TEST
 
 /* Inputs, results or both in memory that is read in place, whatever the length
  * of what is beyond a slot. */
-START_TEST(random_operations_are_right_in_areas)
+START_TEST(random_operations_are_right_in_regions)
 {
-    work_in_areas = _i % 4;
+    work_in_regions = _i % 4;
     setenv("COLL_MEM_MIN", "0", 1);
     setenv("COLL_SHM_SLOT", "64", 1);
     run(random_blocking, 2 + _i / 4, 0);
@@ -273,7 +273,7 @@ START_TEST(each_algorithm_is_right_when_it_is_forced)
     run(random_blocking, 5, 0);
     run(random_blocking, 4, 1);
     setenv("COLL_MEM_MIN", "0", 1);
-    work_in_areas = WORK_IN | WORK_OUT;
+    work_in_regions = WORK_IN | WORK_OUT;
     run(random_blocking, 5, 0);
 }
 END_TEST
@@ -406,7 +406,7 @@ int main(void)
                         most + 1);
     tcase_add_loop_test(c, random_operations_are_right_by_ucx, 1, most + 1);
     for (int size = 2; size <= (most > 5 ? 4 : 3); size++) /* not 4k: in none */
-        tcase_add_loop_test(c, random_operations_are_right_in_areas,
+        tcase_add_loop_test(c, random_operations_are_right_in_regions,
                             4 * (size - 2) + 1, 4 * (size - 2) + 4);
     tcase_add_loop_test(c, each_algorithm_is_right_when_it_is_forced, 0, 6);
     tcase_add_test(c, transports_may_be_named_in_any_order);

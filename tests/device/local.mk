@@ -43,9 +43,9 @@ tests_device_test_cuda_maps_CFLAGS = $(fake_cflags)
 tests_device_test_cuda_maps_LDADD = $(fake_lib)
 EXTRA_tests_device_test_cuda_maps_DEPENDENCIES = tests/fake_cuda/libcuda.la
 endif
-unit_tests += tests/device/test_area
-tests_device_test_area_CFLAGS = $(check_cflags)
-tests_device_test_area_LDADD = libworld.la $(check_lib)
+unit_tests += tests/device/test_region
+tests_device_test_region_CFLAGS = $(check_cflags)
+tests_device_test_region_LDADD = libworld.la $(check_lib)
 unit_tests += tests/device/test_first_thread
 tests_device_test_first_thread_CFLAGS = $(check_cflags)
 tests_device_test_first_thread_LDADD = libworld.la $(check_lib)

@@ -19,19 +19,20 @@ static int read_each_way(struct world_rank *me, struct coll_comm *comm)
 {
     const size_t count = MIB;
     char *in = malloc(2 * count), *out = calloc(2, count);
-    void *area;
+    void *region;
 
-    WORLD_CHECK(me, in && out && !coll_mem_alloc(&area, count));
+    WORLD_CHECK(me, in && out && !coll_mem_alloc(&region, count));
     memset(in, 1 + me->rank, 2 * count);
-    memset(area, 1 + me->rank, count);
+    memset(region, 1 + me->rank, count);
     WORLD_CHECK(me, !coll_alltoall(in, out, count, COLL_I8, comm, NULL));
-    WORLD_CHECK(me, !coll_broadcast(area, area, count, COLL_I8, 1, comm, NULL));
+    WORLD_CHECK(me,
+                !coll_broadcast(region, region, count, COLL_I8, 1, comm, NULL));
     for (size_t i = 0; i < count; i++)
         WORLD_CHECK(me, out[i] == 1 && out[count + i] == 2 &&
-                            ((char *)area)[i] == 2);
+                            ((char *)region)[i] == 2);
     free(in);
     free(out);
-    return coll_mem_free(area);
+    return coll_mem_free(region);
 }
 
 /* The first thread is gone, which has the process's number. */

@@ -3,17 +3,17 @@ if HAVE_CHECK
 if HAVE_CUDA
 unit_tests += tests/exec/test_relay
 tests_exec_test_relay_SOURCES = %D%/test_relay.c $(stream_fixture) \
-	%D%/queued_fixture.c %D%/queued_fixture.h
+	%D%/stream_fixture.c %D%/stream_fixture.h
 tests_exec_test_relay_CFLAGS = $(fake_cflags)
 tests_exec_test_relay_LDADD = $(stream_lib)
 EXTRA_tests_exec_test_relay_DEPENDENCIES = tests/fake_cuda/libcuda.la
 
-unit_tests += tests/exec/test_queued
-tests_exec_test_queued_SOURCES = %D%/test_queued.c $(stream_fixture) \
-	%D%/queued_fixture.c %D%/queued_fixture.h
-tests_exec_test_queued_CFLAGS = $(fake_cflags)
-tests_exec_test_queued_LDADD = $(stream_lib)
-EXTRA_tests_exec_test_queued_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/exec/test_stream_engine
+tests_exec_test_stream_engine_SOURCES = %D%/test_stream_engine.c $(stream_fixture) \
+	%D%/stream_fixture.c %D%/stream_fixture.h
+tests_exec_test_stream_engine_CFLAGS = $(fake_cflags)
+tests_exec_test_stream_engine_LDADD = $(stream_lib)
+EXTRA_tests_exec_test_stream_engine_DEPENDENCIES = tests/fake_cuda/libcuda.la
 endif
 unit_tests += tests/exec/test_listed
 tests_exec_test_listed_CFLAGS = $(check_cflags)

@@ -3,7 +3,7 @@
  * kernels and bytes that makes of a ring, by figures of its own, and that its results
  * are those of the host for every type. */
 #include "tests/support/patience.h"
-#include "tests/exec/queued_fixture.h"
+#include "tests/exec/stream_fixture.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
 
@@ -68,12 +68,12 @@ static int count_one(struct world_rank *me, struct stage *s, struct deed *d,
     struct fake_counts before, after;
     struct coll__prog *prog;
 
-    WORLD_CHECK(me, queued_make(ring, d, s, &prog) == COLL_OK);
-    queued_fill(d, s);
+    WORLD_CHECK(me, stream_make(ring, d, s, &prog) == COLL_OK);
+    stream_fill(d, s);
     s->ask(&before);
-    WORLD_CHECK(me, !queued_start(prog, s) && !queued_finish(prog));
+    WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog));
     s->ask(&after);
-    WORLD_CHECK(me, queued_is_right(d, s));
+    WORLD_CHECK(me, stream_is_right(d, s));
     coll__prog_destroy(prog);
     return stream_kernel_blocks ? has_cost_as_one(me, f, &before, &after)
                                 : has_cost(me, f, &before, &after);
@@ -84,7 +84,7 @@ static int count_rings(struct world_rank *me)
     uint64_t p = (uint64_t)me->size, part = PIECES * SLOT;
     struct figures sum = of_allreduce(p, part),
                    parts = of_reduce_scatter(p, part);
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = {
         .op = {.type = COLL_I32, .op = COLL_SUM, .size = me->size}};
     int failed = 0;
@@ -92,14 +92,14 @@ static int count_rings(struct world_rank *me)
     for (int in_place = 0; in_place < 2; in_place++) {
         d.op.collective = COLL_ALLREDUCE;
         d.op.count = (size_t)p * PIECES * PIECE;
-        queued_problem(&d, me->rank, in_place);
+        stream_problem(&d, me->rank, in_place);
         failed |= count_one(me, s, &d, &sum);
         d.op.collective = COLL_REDUCE_SCATTER;
         d.op.count = PIECES * PIECE;
-        queued_problem(&d, me->rank, in_place);
+        stream_problem(&d, me->rank, in_place);
         failed |= count_one(me, s, &d, &parts);
     }
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return failed;
 }
 
@@ -129,11 +129,11 @@ static int try_one(struct world_rank *me, struct stage *s, struct deed *d)
     struct coll__prog *prog;
     int is_right = 1;
 
-    WORLD_CHECK(me, queued_make(ring, d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, stream_make(ring, d, s, &prog) == COLL_OK);
     for (int run = 0; run < 2 && is_right; run++) {
-        queued_fill(d, s);
-        WORLD_CHECK(me, !queued_start(prog, s) && !queued_finish(prog));
-        is_right = queued_is_right(d, s);
+        stream_fill(d, s);
+        WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog));
+        is_right = stream_is_right(d, s);
     }
     if (!is_right)
         fprintf(stderr, "%s of %d ranks, type %d, op %d, count %zu\n",
@@ -151,7 +151,7 @@ static int try_types(struct world_rank *me)
         COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_REDUCE_SCATTERV,
         COLL_ALLGATHER, COLL_ALLGATHERV};
     static const size_t counts[] = {1031, 256, 777, 63};
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     int k = (int)s->rank->scene->seed, failed = 0;
 
     for (int type = 0; type < COLL_N_TYPES; type++)
@@ -168,10 +168,10 @@ static int try_types(struct world_rank *me)
                 d.op.op = (enum coll_op)((d.op.op + 1) % COLL_N_OPS);
             if (w) /* as many elements in all */
                 d.op.count = 1 + d.op.count / (size_t)me->size;
-            queued_problem(&d, me->rank, (k + me->rank) % 2);
+            stream_problem(&d, me->rank, (k + me->rank) % 2);
             failed = try_one(me, s, &d);
         }
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return failed;
 }
 

@@ -358,12 +358,14 @@ static const char *own_places(enum other other, int is_last)
 {
     if (other >= ROOT)
         return other == ROOT_AND_PLACE && is_last
-                   ? "passes out at byte 256 of registered area 2"
-                   : "passes out at byte 0 of registered area 2";
+                   ? "passes out at byte 256 of registered registration 2"
+                   : "passes out at byte 0 of registered registration 2";
     if (is_last && other == MEMORY)
-        return "passes out at byte 0 of registered area 2";
-    return is_last ? "passes in at byte 256 of registered area 1, out at byte 0"
-                   : "passes in at byte 0 of registered area 1, out at byte 0";
+        return "passes out at byte 0 of registered registration 2";
+    return is_last ? "passes in at byte 256 of registered registration 1, out "
+                     "at byte 0"
+                   : "passes in at byte 0 of registered registration 1, out at "
+                     "byte 0";
 }
 
 /* All are told before anything is in a stream. */

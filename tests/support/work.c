@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* work.c - buffers of an operation, with guards, and all entry points. */
 #include "tests/support/work.h"
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define UNTOUCHED 0xa5
-#define SHIFT 64 /* where a buffer begins in its area */
+#define SHIFT 64 /* where a buffer begins in its region */
 
-int work_in_areas;
+int work_in_regions;
 
 static int has_parts(const struct oracle_layout *l, const struct oracle_op *op,
                      int is_out)
@@ -31,13 +31,13 @@ static int has_parts(const struct oracle_layout *l, const struct oracle_op *op,
     }
 }
 
-static unsigned char *alloc(size_t len, int is_in_area)
+static unsigned char *alloc(size_t len, int is_in_region)
 {
-    void *area;
+    void *region;
     unsigned char *buf;
 
-    if (is_in_area && !coll_mem_alloc(&area, SHIFT + len + WORK_GUARD))
-        buf = (unsigned char *)area + SHIFT;
+    if (is_in_region && !coll_mem_alloc(&region, SHIFT + len + WORK_GUARD))
+        buf = (unsigned char *)region + SHIFT;
     else
         buf = malloc(len + WORK_GUARD);
     memset(buf, UNTOUCHED, len + WORK_GUARD);
@@ -46,9 +46,9 @@ static unsigned char *alloc(size_t len, int is_in_area)
 
 static void release(unsigned char *buf)
 {
-    struct coll__area_place place;
+    struct coll__region_place place;
 
-    if (coll__area_find(buf, 1, &place))
+    if (coll__region_find(buf, 1, &place))
         coll_mem_free(buf - SHIFT);
     else
         free(buf);
@@ -59,10 +59,9 @@ static void init_in_place(struct work *w, int rank)
 {
     size_t size = coll_type_size(w->op.type);
 
-    w->in = w->out = w->room =
-        alloc((w->out_at.len > w->in_at.len ? w->out_at.len : w->in_at.len) *
-              size,
-              work_in_areas);
+    w->in = w->out = w->room = alloc(
+        (w->out_at.len > w->in_at.len ? w->out_at.len : w->in_at.len) * size,
+        work_in_regions);
     if (has_parts(&w->out_at, &w->op, 1))
         w->in += w->out_at.displs[rank] * size;
     if (has_parts(&w->in_at, &w->op, 0))
@@ -99,8 +98,8 @@ void work_init(struct work *w, const struct oracle_op *op, int rank,
     if (w->is_in_place) {
         init_in_place(w, rank);
     } else {
-        w->in = alloc(w->in_at.len * size, work_in_areas & WORK_IN);
-        w->out = alloc(w->out_len, work_in_areas & WORK_OUT);
+        w->in = alloc(w->in_at.len * size, work_in_regions & WORK_IN);
+        w->out = alloc(w->out_len, work_in_regions & WORK_OUT);
     }
     oracle_fill(op, rank, &w->in_at, w->in);
 }

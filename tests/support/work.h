@@ -19,7 +19,7 @@ struct work {
 
 /* Whose buffers come by coll_mem_alloc(), bits of: */
 enum { WORK_IN = 1, WORK_OUT = 2 };
-extern int work_in_areas;
+extern int work_in_regions;
 
 /* Make and fill the buffers; in place is this rank's own choice, taken where
  * the collective can. */

@@ -458,10 +458,10 @@ static void add_ucx_cases(TCase *tcase, int transport)
              transport, 1);
 }
 
-/* Every buffer in an area, for transports that read there. */
-static void use_areas(void)
+/* Every buffer in a region, for transports that read there. */
+static void use_regions(void)
 {
-    conform_in_areas = 1;
+    conform_in_regions = 1;
     setenv("COLL_MEM_MIN", "0", 1);
 }
 
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
 
             suite_add_tcase(suite, cases_of(t, name, NULL));
             if (!strcmp(name, "shm"))
-                suite_add_tcase(suite, cases_of(t, "areas", use_areas));
+                suite_add_tcase(suite, cases_of(t, "regions", use_regions));
             if (!strcmp(name, "tcp"))
                 suite_add_tcase(suite, cases_of(t, "sealed", seal));
         }

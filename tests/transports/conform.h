@@ -84,9 +84,9 @@ void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n);
 
 struct coll__signature conform_sig_of(unsigned k, size_t len);
 
-/* Buffers of messages: the longer ones by coll_mem_alloc() if in areas, as long
+/* Buffers of messages: the longer ones by coll_mem_alloc() if in regions, as long
  * as there is a file descriptor left; zeroed. */
-extern int conform_in_areas;
+extern int conform_in_regions;
 void *conform_alloc(size_t len);
 void conform_free(void *bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_data.c - what the ranks send each other, and whether it arrived. */
 #include "tests/transports/conform.h"
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 
 /* ---- memory ------------------------------------------------------------- */
 
-int conform_in_areas;
+int conform_in_regions;
 
 void *conform_alloc(size_t len)
 {
-    void *area;
+    void *region;
     unsigned char *bytes;
 
-    if (conform_in_areas && len > SHORT &&
-        coll_mem_alloc(&area, len + BEFORE) == COLL_OK)
-        return (unsigned char *)area + BEFORE;
+    if (conform_in_regions && len > SHORT &&
+        coll_mem_alloc(&region, len + BEFORE) == COLL_OK)
+        return (unsigned char *)region + BEFORE;
     bytes = calloc(1, len + 1);
     if (!bytes)
         abort();
@@ -30,13 +30,13 @@ void *conform_alloc(size_t len)
 
 void conform_free(void *bytes)
 {
-    struct coll__area_place place;
+    struct coll__region_place place;
 
-    if (!coll__area_find(bytes, 1, &place)) {
+    if (!coll__region_find(bytes, 1, &place)) {
         free(bytes);
         return;
     }
-    if (place.off != AREA_HEAD + BEFORE ||
+    if (place.off != REGION_HEAD + BEFORE ||
         coll_mem_free((unsigned char *)bytes - BEFORE))
         abort();
 }

@@ -75,7 +75,7 @@ static const struct kind {
     const char *what;
     size_t len;
     int n; /* messages */
-    int is_fetched, is_in_area;
+    int is_fetched, is_in_region;
 } kinds[] = {
     {"a line alone", 0, 1, 0, 0},
     {"bytes in the line", 8, 1, 0, 0},
@@ -84,7 +84,7 @@ static const struct kind {
     {"more than all cells", 40 * CELL, 1, 0, 0},
     {"more than all lines", 8, 3 * LINES, 0, 0},
     {"bytes to be fetched", 300 * KIB, 1, 1, 0},
-    {"bytes in an area", 300 * KIB, 1, 0, 1},
+    {"bytes in a region", 300 * KIB, 1, 0, 1},
 };
 
 /* Rank 0 sends when rank 1 sleeps, or rank 1 takes when rank 0 does. */
@@ -125,7 +125,7 @@ START_TEST(everything_that_is_published_wakes)
     setenv("COLL_CMA", kind->is_fetched ? "auto" : "off", 1);
     setenv("COLL_CMA_MAX", "1G", 1);
     setenv("COLL_MEM_MIN", "0", 1);
-    conform_in_areas = kind->is_in_area;
+    conform_in_regions = kind->is_in_region;
     run(2, _i % 2, _i / 2, wake_both_ways);
 }
 END_TEST

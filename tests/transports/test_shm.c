@@ -32,8 +32,8 @@ static const struct {
 
 static size_t longest = 2 * CELL + 1; /* of the messages below */
 
-/* Single copy by CMA, in areas, or none.  Return 0 where CMA is for messages longer than
- * any below, and so the way is the one without: TEST_LONG takes it. */
+/* Single copy by CMA, in regions, or none.  Return 0 where CMA is for messages longer
+ * than any below, and so the way is the one without: TEST_LONG takes it. */
 static int set_layout(int i)
 {
     int l = i / N_WAYS, way = i % N_WAYS;
@@ -49,7 +49,7 @@ static int set_layout(int i)
     setenv("COLL_CMA_MAX", "1G", 1);
     setenv("COLL_CMA", way == 1 ? "auto" : "off", 1);
     setenv("COLL_MEM_MIN", "0", 1);
-    conform_in_areas = way == 2;
+    conform_in_regions = way == 2;
     return 1;
 }
 
@@ -198,7 +198,7 @@ static void await_leave(int me)
 
 static void post_busy(struct rank *rank, struct coll__xfer *xfers, int is_recv)
 {
-    conform_in_areas = 0;
+    conform_in_regions = 0;
     rank->channel = 1;
     for (unsigned k = 0; k < BUSY; k++)
         (is_recv ? conform_post_recv : conform_post_send)(rank, &xfers[k],
@@ -232,7 +232,7 @@ static void find_taken(struct rank *rank)
         let_go(0);
     } else {
         conform_post_send(rank, &aside[0], 1, 0, CELL);
-        conform_in_areas = 1;
+        conform_in_regions = 1;
         conform_post_send(rank, &aside[1], 1, 1, CELL);
         post_busy(rank, busy, 0);
         conform_poll_for(rank, 0.001);
@@ -339,7 +339,7 @@ static void withdraw(struct rank *rank)
 
 START_TEST(an_offer_taken_back_is_whole_or_not_there)
 {
-    conform_in_areas = _i / 2 % 2;
+    conform_in_regions = _i / 2 % 2;
     conform_run(&(struct scenario){.transport = coll__transport_find("shm"),
                                    .size = 2,
                                    .are_processes = _i % 2,

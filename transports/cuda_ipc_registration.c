@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_area.c - device memory that all ranks register, and read in place.
+/* cuda_ipc_registration.c - device memory that all ranks register, and read in place.
  *
  * Each rank publishes where its part is and maps the others' allocations
- * (cuda_ipc_map.c).  A rank's error travels with its part, so that all ranks fail alike.
- * No rank uses an area before all have mapped it, or frees its memory before all have
- * unmapped it.
+ * (cuda_ipc_map.c).  A rank's error travels with its part, so that all ranks fail
+ * alike.  No rank uses a registration before all have mapped it, or frees its memory
+ * before all have unmapped it.
  */
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
@@ -15,17 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct area {
-    struct coll__stream_area base;
+struct reg {
+    struct coll__registration base;
     int is_held;     /* the library's buffer, not freed meanwhile */
     uint64_t *ids;   /* [size]: ids of the allocations that hold the parts */
 };
 
 #define MOST_IDLE 1024
 
-static struct area *first(const struct cuda_ipc *tp)
+static struct reg *first(const struct cuda_ipc *tp)
 {
-    return (struct area *)tp->base.areas;
+    return (struct reg *)tp->base.regs;
 }
 
 /* ---- what this rank has ---------------------------------------------------- */
@@ -42,7 +42,7 @@ static int judge(const struct cuda_ipc *tp, const unsigned char *ptr,
                  tp->home.device);
         return COLL_ERR_INVALID;
     }
-    for (const struct coll__stream_area *a = tp->base.areas; a; a = a->next)
+    for (const struct coll__registration *a = tp->base.regs; a; a = a->next)
         if (ptr < a->base + a->len && a->base < ptr + len) {
             snprintf(mine->why, CUDA_IPC_WHY,
                      "a part of it is registered already");
@@ -133,55 +133,55 @@ static void trim(struct cuda_ipc *tp, const struct cuda_ipc_part *all,
 
 /* ---- their allocations --------------------------------------------------------- */
 
-static void give_all(struct cuda_ipc *tp, struct area *area)
+static void give_all(struct cuda_ipc *tp, struct reg *reg)
 {
     for (int r = 0; r < tp->base.size; r++)
-        if (area->base.at[r])
-            cuda_ipc__map_give(tp, r, area->ids[r]);
+        if (reg->base.at[r])
+            cuda_ipc__map_give(tp, r, reg->ids[r]);
 }
 
-static int take_all(struct cuda_ipc *tp, struct area *area,
+static int take_all(struct cuda_ipc *tp, struct reg *reg,
                     const struct cuda_ipc_part *all, char *why)
 {
     int status = COLL_OK;
 
     for (int r = 0; r < tp->base.size && status == COLL_OK; r++) {
-        area->ids[r] = all[r].memory.id;
-        status = cuda_ipc__map_take(tp, r, &all[r], &area->base.at[r], why);
+        reg->ids[r] = all[r].memory.id;
+        status = cuda_ipc__map_take(tp, r, &all[r], &reg->base.at[r], why);
     }
     return status;
 }
 
-static void note_all(struct cuda_ipc *tp, const struct area *area)
+static void note_all(struct cuda_ipc *tp, const struct reg *reg)
 {
     tp->n_changes++;
     for (int r = 0; r < tp->base.size; r++)
-        cuda_ipc__map_note(tp, r, area->ids[r]);
+        cuda_ipc__map_note(tp, r, reg->ids[r]);
 }
 
 /* ---- registering ------------------------------------------------------------ */
 
-static void area_free(struct area *area)
+static void area_free(struct reg *reg)
 {
-    if (area->is_held)
-        coll__cuda_buffer_release(area->base.base);
-    free(area->base.at);
-    free(area->ids);
-    free(area);
+    if (reg->is_held)
+        coll__cuda_buffer_release(reg->base.base);
+    free(reg->base.at);
+    free(reg->ids);
+    free(reg);
 }
 
-static struct area *area_new(const struct cuda_ipc *tp)
+static struct reg *area_new(const struct cuda_ipc *tp)
 {
-    struct area *area = calloc(1, sizeof(*area));
+    struct reg *reg = calloc(1, sizeof(*reg));
     size_t n = (size_t)tp->base.size;
 
-    if (!area)
+    if (!reg)
         return NULL;
-    area->base.at = calloc(n, sizeof(*area->base.at));
-    area->ids = calloc(n, sizeof(*area->ids));
-    if (area->base.at && area->ids)
-        return area;
-    area_free(area);
+    reg->base.at = calloc(n, sizeof(*reg->base.at));
+    reg->ids = calloc(n, sizeof(*reg->ids));
+    if (reg->base.at && reg->ids)
+        return reg;
+    area_free(reg);
     return NULL;
 }
 
@@ -191,13 +191,13 @@ static int no_memory(const struct cuda_ipc *tp)
     return COLL_ERR_NOMEM;
 }
 
-/* All ranks give up an area that some could not map. */
+/* All ranks give up a registration that some could not map. */
 static int undo(struct cuda_ipc *tp, const struct coll__tp_env *env,
-                struct area *area, const struct cuda_ipc_part *mine,
+                struct reg *reg, const struct cuda_ipc_part *mine,
                 struct cuda_ipc_part *all)
 {
     if (!mine->status)
-        give_all(tp, area);
+        give_all(tp, reg);
     trim(tp, all, 0);
     return hear(env, mine, all);
 }
@@ -205,15 +205,15 @@ static int undo(struct cuda_ipc *tp, const struct coll__tp_env *env,
 /* Map the others' parts, and exchange whether all ranks could.  If an exchange fails, the
  * communicator has failed, and nothing follows. */
 static int map_all(struct cuda_ipc *tp, const struct coll__tp_env *env,
-                   struct area *area, struct cuda_ipc_part *mine,
+                   struct reg *reg, struct cuda_ipc_part *mine,
                    struct cuda_ipc_part *all)
 {
     int rc, judged;
 
     if (!mine->status) {
-        mine->status = take_all(tp, area, all, mine->why);
+        mine->status = take_all(tp, reg, all, mine->why);
         if (mine->status)
-            give_all(tp, area);
+            give_all(tp, reg);
     }
     trim(tp, all, 0);
     rc = hear(env, mine, all);
@@ -221,9 +221,9 @@ static int map_all(struct cuda_ipc *tp, const struct coll__tp_env *env,
         return rc;
     judged = judge_all(tp, all);
     if (judged)
-        rc = undo(tp, env, area, mine, all);
+        rc = undo(tp, env, reg, mine, all);
     else
-        note_all(tp, area);
+        note_all(tp, reg);
     if (rc == COLL_OK)
         trim(tp, all, 1);
     return rc ? rc : judged;
@@ -231,7 +231,7 @@ static int map_all(struct cuda_ipc *tp, const struct coll__tp_env *env,
 
 /* In the place, where no stream is. */
 static int join(struct cuda_ipc *tp, const struct coll__tp_env *env,
-                struct area *area, struct cuda_ipc_part *mine,
+                struct reg *reg, struct cuda_ipc_part *mine,
                 struct cuda_ipc_part *all)
 {
     int was, is_out, rc = hear(env, mine, all);
@@ -243,7 +243,7 @@ static int join(struct cuda_ipc *tp, const struct coll__tp_env *env,
     mine->status = is_out = coll__cuda_go_in(&tp->home, &was);
     if (is_out)
         snprintf(mine->why, CUDA_IPC_WHY, "%s", coll_last_error());
-    rc = map_all(tp, env, area, mine, all);
+    rc = map_all(tp, env, reg, mine, all);
     if (!is_out)
         coll__cuda_go_out(was);
     return rc;
@@ -255,35 +255,35 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
     struct cuda_ipc_part mine = say(tp),
                          *all = calloc((size_t)base->size, sizeof(*all));
-    struct area *area = area_new(tp);
+    struct reg *reg = area_new(tp);
     int rc;
 
-    mine.status = area ? describe(tp, ptr, len, &mine) : COLL_ERR_NOMEM;
-    if (!area)
+    mine.status = reg ? describe(tp, ptr, len, &mine) : COLL_ERR_NOMEM;
+    if (!reg)
         snprintf(mine.why, CUDA_IPC_WHY, "no memory for %d ranks", base->size);
-    rc = all ? join(tp, env, area, &mine, all) : no_memory(tp);
+    rc = all ? join(tp, env, reg, &mine, all) : no_memory(tp);
     free(all);
-    if (area) {
-        area->base.base = ptr;
-        area->is_held = mine.may_stay;
+    if (reg) {
+        reg->base.base = ptr;
+        reg->is_held = mine.may_stay;
     }
     if (rc == COLL_OK) {
-        area->base.len = len;
-        area->base.id = mine.memory.id;
-        area->base.number = mine.number;
-        area->base.next = base->areas;
-        base->areas = &area->base;
-    } else if (area) {
-        area_free(area);
+        reg->base.len = len;
+        reg->base.id = mine.memory.id;
+        reg->base.number = mine.number;
+        reg->base.next = base->regs;
+        base->regs = &reg->base;
+    } else if (reg) {
+        area_free(reg);
     }
     return rc;
 }
 
 /* ---- ending registrations --------------------------------------------------- */
 
-static struct coll__stream_area **find(struct cuda_ipc *tp, const void *ptr)
+static struct coll__registration **find(struct cuda_ipc *tp, const void *ptr)
 {
-    struct coll__stream_area **at = &tp->base.areas;
+    struct coll__registration **at = &tp->base.regs;
 
     while (*at && (*at)->base != ptr)
         at = &(*at)->next;
@@ -292,13 +292,13 @@ static struct coll__stream_area **find(struct cuda_ipc *tp, const void *ptr)
 
 /* In the place, as above. */
 static int part_with(struct cuda_ipc *tp, const struct coll__tp_env *env,
-                     struct area *area, const struct cuda_ipc_part *mine,
+                     struct reg *reg, const struct cuda_ipc_part *mine,
                      struct cuda_ipc_part *all)
 {
     int rc;
 
-    give_all(tp, area);
-    note_all(tp, area);
+    give_all(tp, reg);
+    note_all(tp, reg);
     trim(tp, all, 0);
     rc = hear(env, mine, all);
     if (rc == COLL_OK)
@@ -312,13 +312,13 @@ int cuda_ipc__dismiss(struct coll__stream_tp *base,
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
     struct cuda_ipc_part mine = say(tp),
                          *all = calloc((size_t)base->size, sizeof(*all));
-    struct coll__stream_area **at = find(tp, ptr);
-    struct area *area = (struct area *)*at;
+    struct coll__registration **at = find(tp, ptr);
+    struct reg *reg = (struct reg *)*at;
     int rc, was, is_out;
 
-    if (area) {
-        mine.number = area->base.number;
-        mine.len = area->base.len;
+    if (reg) {
+        mine.number = reg->base.number;
+        mine.len = reg->base.len;
     } else {
         mine.status = COLL_ERR_INVALID;
         snprintf(mine.why, CUDA_IPC_WHY,
@@ -328,23 +328,23 @@ int cuda_ipc__dismiss(struct coll__stream_tp *base,
     if (rc == COLL_OK)
         rc = judge_all(tp, all);
     if (rc == COLL_OK) {
-        *at = area->base.next;
+        *at = reg->base.next;
         is_out = coll__cuda_go_in(&tp->home, &was); /* but all go on alike */
-        rc = part_with(tp, env, area, &mine, all);
+        rc = part_with(tp, env, reg, &mine, all);
         if (!is_out)
             coll__cuda_go_out(was);
-        area_free(area);
+        area_free(reg);
     }
     free(all);
     return rc;
 }
 
-void cuda_ipc__forget_areas(struct cuda_ipc *tp)
+void cuda_ipc__forget_registrations(struct cuda_ipc *tp)
 {
-    while (tp->base.areas) {
-        struct area *area = first(tp);
+    while (tp->base.regs) {
+        struct reg *reg = first(tp);
 
-        tp->base.areas = area->base.next;
-        area_free(area);
+        tp->base.regs = reg->base.next;
+        area_free(reg);
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_queued.c - whole plans in streams over the fake CUDA driver: every algorithm of
- * every collective against results of the host, what that costs against what the plan
- * says, captures, and streams that are released. */
+/* test_stream_engine.c - whole plans in streams over the fake CUDA driver: every
+ * algorithm of every collective against results of the host, what that costs against
+ * what the plan says, captures, and streams that are released. */
 #include "tests/support/patience.h"
-#include "tests/exec/queued_fixture.h"
+#include "tests/exec/stream_fixture.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
 
@@ -45,18 +45,18 @@ static int costs_one_kernel(const struct world_rank *me,
 static void add_step(struct cost *cost, const struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &coll__prog_plan(prog)->steps[i];
-    const struct coll__span *lying = prog->queued->lying;
+    const struct coll__span *direct = prog->on_stream->direct;
     int is_send = step->kind == STEP_SEND;
-    int passes_on = step->is_joined && !(lying && lying[i + 1].len);
-    int was_passed_on = i && step[-1].is_joined && !(lying && lying[i].len);
+    int passes_on = step->is_fused && !(direct && direct[i + 1].len);
+    int was_passed_on = i && step[-1].is_fused && !(direct && direct[i].len);
     size_t len = is_send ? step->src.len : step->dst.len;
-    int is_kept = prog->queued->joined[i] == JOINED_KEPT;
+    int is_kept = prog->on_stream->fused[i] == FUSED_KEPT;
     int is_kernel = (passes_on && is_kept) || step->kind == STEP_REDUCE ||
                     step->kind == STEP_SCALE || step->kind == STEP_RECV_REDUCE;
 
     cost->messages += step->peer >= 0;
     if (step->kind == STEP_ORDER || was_passed_on ||
-        (is_send && lying && lying[i].len))
+        (is_send && direct && direct[i].len))
         return;
     *(is_kernel ? &cost->kernels : &cost->copies) += len > 0;
     *(is_kernel ? &cost->kernel_len : &cost->copied) += len;
@@ -71,7 +71,7 @@ static int costs_as_planned(const struct world_rank *me,
                             const struct fake_counts *before,
                             const struct fake_counts *after)
 {
-    uint64_t n_last = (uint64_t)prog->queued->n_last;
+    uint64_t n_last = (uint64_t)prog->on_stream->n_last;
     struct cost cost = {0};
 
     for (int i = 0; i < coll__prog_plan(prog)->n_steps; i++)
@@ -101,14 +101,14 @@ static int try_deed(struct world_rank *me, const struct coll__algo *algo,
     struct coll__prog *prog = NULL;
     int counts = s->rank->scene->are_processes && d->op.own != OWN_PREMUL;
 
-    WORLD_CHECK(me, queued_make(algo, d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, stream_make(algo, d, s, &prog) == COLL_OK);
     for (int run = 0; run < 2; run++) {
-        queued_fill(d, s);
+        stream_fill(d, s);
         s->ask(&before);
-        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
-        WORLD_CHECK(me, queued_finish(prog) == COLL_OK);
+        WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
+        WORLD_CHECK(me, stream_finish(prog) == COLL_OK);
         s->ask(&after);
-        if (!queued_is_right(d, s)) {
+        if (!stream_is_right(d, s)) {
             fprintf(stderr, "%s %s of %d ranks, count %zu\n",
                     coll_collective_name(d->op.collective), algo->name,
                     me->size, d->op.count);
@@ -148,7 +148,7 @@ static void draw(struct deed *d, enum coll_collective collective, int k,
 /* Half of the ranks in hosts of two, as algorithms with levels see them. */
 static int try_all(struct world_rank *me)
 {
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct coll__view view;
     int host[ORACLE_RANKS], k = (int)s->rank->scene->seed, failed = 0;
     int in_place;
@@ -165,8 +165,8 @@ static int try_all(struct world_rank *me)
                  n < part_of(DRAWS) && coll__algos[a]->serves & 1u << c; n++) {
                 draw(&d, (enum coll_collective)c, k++, me->size);
                 in_place =
-                    queued_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
-                queued_problem(&d, me->rank, !d.op.own && in_place);
+                    stream_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
+                stream_problem(&d, me->rank, !d.op.own && in_place);
                 d.pb.view = &view;
                 if (!coll__algo_refuses(coll__algos[a], &d.pb))
                     failed |= try_deed(me, coll__algos[a], &d, s);
@@ -174,7 +174,7 @@ static int try_all(struct world_rank *me)
             }
         }
     coll__view_fini(&view);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return failed;
 }
 
@@ -216,7 +216,7 @@ START_TEST(registered_buffers_are_read_in_place)
                                  .slot = SLOT,
                                  .body = try_all};
 
-    queued_registers = 1;
+    stream_registers = 1;
     stream_kernel_blocks = scenes[_i][4];
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     setenv("FAKE_CUDA_DELAY", "10", 1);
@@ -228,7 +228,7 @@ END_TEST
 static int count_lying(struct world_rank *me)
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLGATHER, "ring");
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = {.op = {.collective = COLL_ALLGATHER,
                             .type = COLL_I32,
                             .size = me->size,
@@ -237,19 +237,19 @@ static int count_lying(struct world_rank *me)
     struct fake_counts before, after;
     struct coll__prog *prog;
 
-    queued_problem(&d, me->rank, 0);
-    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
-    queued_fill(&d, s);
+    stream_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, stream_make(ring, &d, s, &prog) == COLL_OK);
+    stream_fill(&d, s);
     s->ask(&before);
-    WORLD_CHECK(me, !queued_start(prog, s) && !queued_finish(prog));
+    WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog));
     s->ask(&after);
-    WORLD_CHECK(me, queued_is_right(&d, s));
+    WORLD_CHECK(me, stream_is_right(&d, s));
     if (stream_kernel_blocks)
         WORLD_CHECK(me, after.plan_len - before.plan_len == (1 + others) * len);
     else
         WORLD_CHECK(me, after.copied - before.copied == (1 + others) * len);
     coll__prog_destroy(prog);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return 0;
 }
 
@@ -259,7 +259,7 @@ START_TEST(each_byte_of_an_allgather_is_copied_once)
     struct stream_scene scene = {_i / 2, 1,           1,    1,   2,
                                  SLOT,   count_lying, NULL, NULL};
 
-    queued_registers = 1;
+    stream_registers = 1;
     stream_kernel_blocks = _i % 2 * 2;
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -273,7 +273,7 @@ static CUgraphExec capture(struct coll__prog *prog, struct stage *s)
     CUgraph graph;
 
     OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ck_assert_int_eq(queued_start(prog, s), COLL_OK);
+    ck_assert_int_eq(stream_start(prog, s), COLL_OK);
     ck_assert_int_eq(coll__prog_reached(prog), COLL_OK); /* asks for nothing */
     OK(cu.StreamEndCapture(s->rank->s, &graph));
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
@@ -287,7 +287,7 @@ static int replay(struct world_rank *me)
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     const struct coll__algo *tree = coll__algo_find(COLL_BROADCAST, "binomial");
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct coll__prog *sum, *other;
     struct deed d = {.op = {.collective = COLL_ALLREDUCE,
                             .type = COLL_I32,
@@ -299,27 +299,27 @@ static int replay(struct world_rank *me)
                             .count = 65}};
     CUgraphExec exec;
 
-    queued_problem(&d, me->rank, 0);
-    queued_problem(&e, me->rank, 0);
-    WORLD_CHECK(me, !queued_make(ring, &d, s, &sum) &&
-                        !queued_make(tree, &e, s, &other));
+    stream_problem(&d, me->rank, 0);
+    stream_problem(&e, me->rank, 0);
+    WORLD_CHECK(me, !stream_make(ring, &d, s, &sum) &&
+                        !stream_make(tree, &e, s, &other));
     exec = capture(sum, s);
     for (int batch = 0; batch < part_of(20); batch++) {
         e.op.seed = d.op.seed = (unsigned)batch;
-        queued_fill(&e, s);
-        WORLD_CHECK(me, queued_start(other, s) == COLL_OK &&
-                            queued_finish(other) == COLL_OK);
-        WORLD_CHECK(me, queued_is_right(&e, s));
-        queued_fill(&d, s);
+        stream_fill(&e, s);
+        WORLD_CHECK(me, stream_start(other, s) == COLL_OK &&
+                            stream_finish(other) == COLL_OK);
+        WORLD_CHECK(me, stream_is_right(&e, s));
+        stream_fill(&d, s);
         for (int i = 0; i < 50; i++)
             OK(cu.GraphLaunch(exec, s->rank->s));
         OK(cu.StreamSynchronize(s->rank->s));
-        WORLD_CHECK(me, queued_is_right(&d, s));
+        WORLD_CHECK(me, stream_is_right(&d, s));
     }
     OK(cu.GraphExecDestroy(exec));
     coll__prog_destroy(sum);
     coll__prog_destroy(other);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return 0;
 }
 
@@ -330,7 +330,7 @@ START_TEST(a_graph_runs_a_thousand_times)
     struct stream_scene scene = {3, 1, _i % 2, 0, 2, SLOT, replay, NULL, NULL};
 
     stream_kernel_blocks = _i / 2 % 2 * 2;
-    queued_registers = _i / 4;
+    stream_registers = _i / 4;
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -346,14 +346,14 @@ static struct deed deed_of(const struct world_rank *me, enum coll_type type,
                             .size = me->size,
                             .count = count}};
 
-    queued_problem(&d, me->rank, 0);
+    stream_problem(&d, me->rank, 0);
     return d;
 }
 
 static int make_ring(const struct deed *d, struct stage *s,
                      struct coll__prog **prog)
 {
-    return queued_make(coll__algo_find(COLL_ALLREDUCE, "ring"), d, s, prog);
+    return stream_make(coll__algo_find(COLL_ALLREDUCE, "ring"), d, s, prog);
 }
 
 /* A rank has failed: its program is at an end, and so is its transport. */
@@ -363,7 +363,7 @@ static void fall_apart(struct world_rank *me, struct stage *s,
     struct stream_rank *rank = s->rank;
 
     coll__prog_destroy(prog);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     rank->is_open = 0;
     rank->tp->ops->close(rank->tp, 0);
 }
@@ -371,25 +371,25 @@ static void fall_apart(struct world_rank *me, struct stage *s,
 /* The others come late: to be enqueued is not to be there. */
 static int come_late(struct world_rank *me)
 {
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = deed_of(me, COLL_U16, 100);
     struct coll__prog *prog;
 
     WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     WORLD_CHECK(me,
                 coll__prog_reached(prog) == COLL_OK); /* nothing was begun */
-    queued_fill(&d, s);
+    stream_fill(&d, s);
     if (me->rank == 0) {
-        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+        WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
         usleep(10000);
         WORLD_CHECK(me, coll__prog_reached(prog) == COLL_IN_PROGRESS);
     }
     world_meet(me);
     if (me->rank)
-        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
-    WORLD_CHECK(me, queued_finish(prog) == COLL_OK && queued_is_right(&d, s));
+        WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
+    WORLD_CHECK(me, stream_finish(prog) == COLL_OK && stream_is_right(&d, s));
     coll__prog_destroy(prog);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return 0;
 }
 
@@ -407,20 +407,20 @@ END_TEST
 /* Rank 0 begins and the others never do; it is released, and its run is marked. */
 static int never_come(struct world_rank *me)
 {
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = deed_of(me, COLL_U16, 2000);
     struct stream_rank *rank = s->rank;
     struct coll__prog *prog;
 
     WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     if (me->rank == 0) {
-        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+        WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
         rank->tp->ops->release(rank->tp, COLL_ERR_ABORTED);
         coll__prog_abandon(prog);
         WORLD_CHECK(me, coll__prog_reached(prog) == COLL_ERR_ABORTED);
     }
     world_meet(me);
-    WORLD_CHECK(me, queued_start(prog, s) == COLL_ERR_ABORTED);
+    WORLD_CHECK(me, stream_start(prog, s) == COLL_ERR_ABORTED);
     fall_apart(me, s, prog);
     return 0;
 }
@@ -442,7 +442,7 @@ END_TEST
  * the thread sanitizer would report. */
 static int fall_out(struct world_rank *me)
 {
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = deed_of(me, COLL_U16, 2000);
     struct stream_rank *rank = s->rank;
     struct coll__prog *prog;
@@ -451,9 +451,9 @@ static int fall_out(struct world_rank *me)
     WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     if (me->rank == 0 && rank->scene->arg)
         usleep(50000);
-    rc = queued_start(prog, s);
+    rc = stream_start(prog, s);
     if (rc == COLL_OK)
-        rc = queued_finish(prog);
+        rc = stream_finish(prog);
     WORLD_CHECK(me, rc == COLL_ERR_INVALID);
     rank->tp->ops->release(rank->tp, rc);
     coll__prog_abandon(prog);
@@ -481,24 +481,24 @@ END_TEST
 /* Nothing was put anywhere, so nothing has failed. */
 static int take_wrong_stream(struct world_rank *me)
 {
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct deed d = deed_of(me, COLL_U8, 20);
     CUstream right = s->rank->s;
     struct coll__prog *prog;
 
     WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
-    queued_fill(&d, s);
+    stream_fill(&d, s);
     fake_device(!me->rank);
     s->rank->s = fake_stream();
-    EXPECT(me, queued_start(prog, s), COLL_ERR_INVALID,
+    EXPECT(me, stream_start(prog, s), COLL_ERR_INVALID,
            "give it a stream of the GPU");
     OK(cu.CtxSetCurrent(s->rank->ctx));
     s->rank->s = right;
-    WORLD_CHECK(me, queued_start(prog, s) == COLL_OK &&
-                        queued_finish(prog) == COLL_OK);
-    WORLD_CHECK(me, queued_is_right(&d, s));
+    WORLD_CHECK(me, stream_start(prog, s) == COLL_OK &&
+                        stream_finish(prog) == COLL_OK);
+    WORLD_CHECK(me, stream_is_right(&d, s));
     coll__prog_destroy(prog);
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return 0;
 }
 
@@ -517,9 +517,9 @@ END_TEST
 static int serve(struct world_rank *me)
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
-    static const struct coll__room rooms[] = {
+    static const struct coll__slots rooms[] = {
         {0, SLOT}, {3, SLOT}, {2, 2 * SLOT}};
-    struct stage *s = queued_stage_new(me);
+    struct stage *s = stream_stage_new(me);
     struct coll__op op = {.base = COLL_SUM};
     struct coll__binding to = {.op = &op,
                                .routes = &s->routes,
@@ -530,20 +530,20 @@ static int serve(struct world_rank *me)
                             .size = me->size,
                             .count = 2000}};
 
-    queued_problem(&d, me->rank, 0);
+    stream_problem(&d, me->rank, 0);
     for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
         struct coll__plan plan;
         struct coll__prog *prog;
 
         if (rooms[i].n_slots)
-            WORLD_CHECK(
-                me, !coll__plan_build_in_turns(ring, &d.pb, &rooms[i], &plan));
+            WORLD_CHECK(me, !coll__plan_build_in_slot_order(ring, &d.pb,
+                                                            &rooms[i], &plan));
         else
             WORLD_CHECK(me, !coll__plan_build(ring, &d.pb, SLOT, &plan));
         WORLD_CHECK(me, coll__prog_create(&d.pb, &plan, &to, &prog) ==
                             COLL_ERR_INTERNAL);
     }
-    queued_stage_free(me, s);
+    stream_stage_free(me, s);
     return 0;
 }
 

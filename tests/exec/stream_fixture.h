@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queued_fixture.h - operations in the streams of ranks (stream_fixture.h), with the
+/* stream_fixture.h - operations in the streams of ranks (stream_fixture.h), with the
  * numbers of the oracle. */
 #ifndef COLL_TESTS_QUEUED_FIXTURE_H
 #define COLL_TESTS_QUEUED_FIXTURE_H
@@ -14,7 +14,7 @@
 enum { SLOT = 512, MOST = 1 << 16 /* bytes of a buffer */ };
 
 /* Are the buffers of the scenes to come registered, to be read in place? */
-extern int queued_registers;
+extern int stream_registers;
 
 /* A rank's memory on its device, and what it is compared with. */
 struct stage {
@@ -33,23 +33,23 @@ struct deed {
 };
 
 /* Memory for a rank, to be given back when all have come there. */
-struct stage *queued_stage_new(struct world_rank *me);
-void queued_stage_free(struct world_rank *me, struct stage *s);
+struct stage *stream_stage_new(struct world_rank *me);
+void stream_stage_free(struct world_rank *me, struct stage *s);
 
 /* Fill in the problem as the rank has it, in place if it may be. */
-void queued_problem(struct deed *d, int rank, int in_place);
+void stream_problem(struct deed *d, int rank, int in_place);
 
 /* The rank's input, and something else where its result will be. */
-void queued_fill(const struct deed *d, struct stage *s);
+void stream_fill(const struct deed *d, struct stage *s);
 
 /* A program of an algorithm, queued, with scratch; a status. */
-int queued_make(const struct coll__algo *algo, const struct deed *d,
+int stream_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog);
 
 /* Put a run into the stream: its status; wait until that has come there: one. */
-int queued_start(struct coll__prog *prog, struct stage *s);
-int queued_finish(struct coll__prog *prog);
+int stream_start(struct coll__prog *prog, struct stage *s);
+int stream_finish(struct coll__prog *prog);
 
-int queued_is_right(const struct deed *d, struct stage *s);
+int stream_is_right(const struct deed *d, struct stage *s);
 
 #endif

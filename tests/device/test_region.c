@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_area.c - memory of coll_mem_alloc(): what it is, that peers read it in
+/* test_region.c - memory of coll_mem_alloc(): what it is, that peers read it in
  * place and let go of it, and what goes wrong with it.
  */
 #include "tests/support/patience.h"
 #include "tests/support/work.h"
 #include "tests/support/suite.h"
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
 
@@ -131,15 +131,15 @@ END_TEST
 /* 1, 0, or -1 for a place that is not the right one. */
 static int is_found(const unsigned char *ptr, size_t off, size_t len)
 {
-    struct coll__area_place place = {.fd = -1};
+    struct coll__region_place place = {.fd = -1};
 
-    if (!coll__area_find(ptr + off, len, &place))
+    if (!coll__region_find(ptr + off, len, &place))
         return 0;
-    return place.off == AREA_HEAD + off && fcntl(place.fd, F_GETFD) >= 0 ? 1
-                                                                         : -1;
+    return place.off == REGION_HEAD + off && fcntl(place.fd, F_GETFD) >= 0 ? 1
+                                                                           : -1;
 }
 
-/* Is all of the area found, and nothing around it? */
+/* Is all of the region found, and nothing around it? */
 static int is_right(const unsigned char *ptr)
 {
     return is_found(ptr, 0, 1) == 1 && is_found(ptr, 100, 8092) == 1 &&
@@ -148,29 +148,29 @@ static int is_right(const unsigned char *ptr)
            is_found((unsigned char *)&ptr, 0, 1) == 0;
 }
 
-/* Its own areas are found, however those of others come and go; returns arg
+/* Its own regions are found, however those of others come and go; returns arg
  * when they are.  (Check is not for threads.) */
 static void *come_and_go(void *arg)
 {
     unsigned seed = *(unsigned *)arg;
-    void *areas[MANY] = {NULL};
+    void *regions[MANY] = {NULL};
     int n_wrong = 0;
 
     for (int turn = 0; turn < 600; turn++) {
         size_t i = (size_t)rand_r(&seed) % MANY;
 
-        if (!areas[i]) {
-            n_wrong += coll_mem_alloc(&areas[i], 8192) != COLL_OK;
+        if (!regions[i]) {
+            n_wrong += coll_mem_alloc(&regions[i], 8192) != COLL_OK;
             continue;
         }
-        n_wrong += !is_right(areas[i]);
+        n_wrong += !is_right(regions[i]);
         if (turn % 2) {
-            n_wrong += coll_mem_free(areas[i]) != COLL_OK;
-            areas[i] = NULL;
+            n_wrong += coll_mem_free(regions[i]) != COLL_OK;
+            regions[i] = NULL;
         }
     }
     for (int i = 0; i < MANY; i++)
-        n_wrong += coll_mem_free(areas[i]) != COLL_OK;
+        n_wrong += coll_mem_free(regions[i]) != COLL_OK;
     return n_wrong ? NULL : arg;
 }
 
@@ -194,12 +194,12 @@ END_TEST
 START_TEST(a_child_takes_nothing_away)
 {
     unsigned char *ptr;
-    void *area;
+    void *region;
     int status;
     pid_t pid;
 
-    ck_assert_int_eq(coll_mem_alloc(&area, MIB), COLL_OK);
-    ptr = area;
+    ck_assert_int_eq(coll_mem_alloc(&region, MIB), COLL_OK);
+    ptr = region;
     memset(ptr, 1, MIB);
     pid = fork();
     if (pid == 0) {
@@ -257,14 +257,14 @@ static int every_length(struct world_rank *me)
     return 0;
 }
 
-/* _i: the ranks, and what lies in areas. */
+/* _i: the ranks, and what lies in regions. */
 START_TEST(every_collective_is_right_at_every_length)
 {
     static const int sizes[] = {2, 3, 5};
     int size = sizes[_i / 3];
 
     setenv("COLL_STREAM_MIN", "1M", 1);
-    work_in_areas = 1 + _i % 3;
+    work_in_regions = 1 + _i % 3;
     ck_assert_int_eq(world_fork(size, every_length, &_i, DEADLINE), 0);
     if (size == 3)
         ck_assert_int_eq(world_threads(size, every_length, &_i, DEADLINE), 0);
@@ -273,7 +273,7 @@ END_TEST
 
 /* ---- in place, and let go ---------------------------------------------------- */
 
-/* Rank 0 gives from an area that is new each time, often at the same address. */
+/* Rank 0 gives from a region that is new each time, often at the same address. */
 static int renew(struct world_rank *me)
 {
     const size_t count = 70000;
@@ -283,12 +283,12 @@ static int renew(struct world_rank *me)
 
     WORLD_CHECK(me, comm && out);
     for (int i = 0; i < 40; i++) {
-        void *area = NULL;
+        void *region = NULL;
         int *buf = out;
 
         if (own) {
-            WORLD_CHECK(me, !coll_mem_alloc(&area, count * sizeof(int)));
-            buf = area;
+            WORLD_CHECK(me, !coll_mem_alloc(&region, count * sizeof(int)));
+            buf = region;
             for (size_t k = 0; k < count; k++)
                 buf[k] = (int)k + 1000 * i;
         }
@@ -297,7 +297,7 @@ static int renew(struct world_rank *me)
         for (size_t k = 0; k < count; k++)
             WORLD_CHECK(me, buf[k] == (int)k + 1000 * i);
         WORLD_CHECK(me, n_mapped() == 1); /* rank 0's, the last */
-        WORLD_CHECK(me, !coll_mem_free(area));
+        WORLD_CHECK(me, !coll_mem_free(region));
     }
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     WORLD_CHECK(me, n_mapped() == 0);
@@ -311,33 +311,33 @@ START_TEST(what_is_freed_is_let_go_and_never_read_again)
 }
 END_TEST
 
-/* Two communicators, one area: mapped once, until both are gone. */
+/* Two communicators, one region: mapped once, until both are gone. */
 static int with_two(struct world_rank *me)
 {
     const size_t count = 70000;
     struct coll_comm *first = world_join(me), *second = world_join(me);
-    void *area = malloc(count);
+    void *region = malloc(count);
 
-    WORLD_CHECK(me, first && second && area);
+    WORLD_CHECK(me, first && second && region);
     if (me->rank == 0) {
-        free(area);
-        WORLD_CHECK(me, !coll_mem_alloc(&area, count));
-        memset(area, 3, count);
+        free(region);
+        WORLD_CHECK(me, !coll_mem_alloc(&region, count));
+        memset(region, 3, count);
     }
-    WORLD_CHECK(me,
-                !coll_broadcast(area, area, count, COLL_I8, 0, first, NULL));
-    WORLD_CHECK(me,
-                !coll_broadcast(area, area, count, COLL_I8, 0, second, NULL));
+    WORLD_CHECK(
+        me, !coll_broadcast(region, region, count, COLL_I8, 0, first, NULL));
+    WORLD_CHECK(
+        me, !coll_broadcast(region, region, count, COLL_I8, 0, second, NULL));
     WORLD_CHECK(me, n_mapped() == 1);
     WORLD_CHECK(me, coll_comm_destroy(first) == COLL_OK);
     WORLD_CHECK(me, n_mapped() == 1);
     WORLD_CHECK(me, coll_comm_destroy(second) == COLL_OK);
     WORLD_CHECK(me, n_mapped() == (me->rank == 0));
-    WORLD_CHECK(me, ((char *)area)[count - 1] == 3);
+    WORLD_CHECK(me, ((char *)region)[count - 1] == 3);
     if (me->rank == 0)
-        WORLD_CHECK(me, !coll_mem_free(area));
+        WORLD_CHECK(me, !coll_mem_free(region));
     else
-        free(area);
+        free(region);
     return 0;
 }
 
@@ -354,22 +354,23 @@ static int hidden(struct world_rank *me)
 {
     const size_t count = 300000;
     struct coll_comm *comm;
-    void *area;
+    void *region;
 
     if (!getuid())
         WORLD_CHECK(me,
                     !setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
     prctl(PR_SET_DUMPABLE, me->rank != 1);
     comm = world_join(me);
-    WORLD_CHECK(me, comm && !coll_mem_alloc(&area, count));
-    memset(area, me->rank, count);
-    WORLD_CHECK(me, !coll_broadcast(area, area, count, COLL_I8, 1, comm, NULL));
+    WORLD_CHECK(me, comm && !coll_mem_alloc(&region, count));
+    memset(region, me->rank, count);
+    WORLD_CHECK(me,
+                !coll_broadcast(region, region, count, COLL_I8, 1, comm, NULL));
     for (size_t i = 0; i < count; i++)
-        WORLD_CHECK(me, ((char *)area)[i] == 1);
+        WORLD_CHECK(me, ((char *)region)[i] == 1);
     if (me->rank != 1) /* who can still look at his own */
         WORLD_CHECK(me, n_mapped() == 1);
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
-    WORLD_CHECK(me, !coll_mem_free(area));
+    WORLD_CHECK(me, !coll_mem_free(region));
     return 0;
 }
 
@@ -432,23 +433,23 @@ END_TEST
 
 /* ---- failures ---------------------------------------------------------------- */
 
-/* Rank 2 dies while rank 0 offers it what lies in an area; rank 0 frees it. */
+/* Rank 2 dies while rank 0 offers it what lies in a region; rank 0 frees it. */
 static int outlive(struct world_rank *me)
 {
     const size_t count = 8 * MIB;
     struct coll_comm *comm = world_join(me);
-    void *area;
+    void *region;
     int rc;
 
-    WORLD_CHECK(me, comm && !coll_mem_alloc(&area, count));
+    WORLD_CHECK(me, comm && !coll_mem_alloc(&region, count));
     WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 2) {
         usleep(20000);
         raise(SIGKILL);
     }
-    rc = coll_broadcast(area, area, count, COLL_I8, 0, comm, NULL);
+    rc = coll_broadcast(region, region, count, COLL_I8, 0, comm, NULL);
     WORLD_CHECK(me, rc == COLL_ERR_PEER || (me->rank && rc == COLL_OK));
-    WORLD_CHECK(me, !coll_mem_free(area));
+    WORLD_CHECK(me, !coll_mem_free(region));
     coll_comm_destroy(comm);
     WORLD_CHECK(me, n_mapped() == 0);
     return 0;
@@ -462,28 +463,28 @@ END_TEST
 
 /* A process that nobody has waited for yet: it has no files any more, but its
  * number. */
-START_TEST(an_area_of_who_has_been_killed_is_not_freed)
+START_TEST(an_region_of_who_has_been_killed_is_not_freed)
 {
-    struct coll__area_map *map;
-    struct coll__area_place place;
+    struct coll__region_map *map;
+    struct coll__region_place place;
     siginfo_t info;
-    void *area;
+    void *region;
     pid_t pid;
 
-    ck_assert_int_eq(coll_mem_alloc(&area, KIB), COLL_OK);
-    ck_assert(coll__area_find(area, KIB, &place));
+    ck_assert_int_eq(coll_mem_alloc(&region, KIB), COLL_OK);
+    ck_assert(coll__region_find(region, KIB, &place));
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (!pid)
         for (;;)
             pause();
-    ck_assert_int_eq(coll__area_map(pid, &place, &map), COLL_OK);
-    coll__area_unmap(map);
+    ck_assert_int_eq(coll__region_map(pid, &place, &map), COLL_OK);
+    coll__region_unmap(map);
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
     ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    ck_assert_int_eq(coll__area_map(pid, &place, &map), COLL_ERR_PEER);
+    ck_assert_int_eq(coll__region_map(pid, &place, &map), COLL_ERR_PEER);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    ck_assert_int_eq(coll_mem_free(area), COLL_OK);
+    ck_assert_int_eq(coll_mem_free(region), COLL_OK);
 }
 END_TEST
 
@@ -504,20 +505,20 @@ static int no_room(struct world_rank *me)
     const size_t count = 64 * MIB;
     struct coll_comm *comm = world_join(me);
     struct rlimit limit;
-    void *area;
+    void *region;
     int rc;
 
-    WORLD_CHECK(me, comm && !coll_mem_alloc(&area, count));
+    WORLD_CHECK(me, comm && !coll_mem_alloc(&region, count));
     limit.rlim_cur = limit.rlim_max = address_space() + 32 * MIB;
     if (me->rank == 1)
         WORLD_CHECK(me, !setrlimit(RLIMIT_AS, &limit));
-    rc = coll_broadcast(area, area, count, COLL_I8, 0, comm, NULL);
+    rc = coll_broadcast(region, region, count, COLL_I8, 0, comm, NULL);
     if (me->rank == 1)
         EXPECT(me, rc, COLL_ERR_NOMEM, "ulimit -v");
     else
         WORLD_CHECK(me, rc < 0);
     coll_comm_destroy(comm);
-    WORLD_CHECK(me, !coll_mem_free(area));
+    WORLD_CHECK(me, !coll_mem_free(region));
     return 0;
 }
 
@@ -538,7 +539,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("area");
+    Suite *suite = suite_create("region");
     TCase *alone = suite_case(suite, "alone", 3 * DEADLINE);
     TCase *results = suite_case(suite, "results", 3 * DEADLINE);
     TCase *peers = suite_case(suite, "peers", 3 * DEADLINE);
@@ -552,7 +553,7 @@ int main(void)
     tcase_add_test(alone, a_limit_is_named);
     tcase_add_test(alone, a_span_is_found_while_others_come_and_go);
     tcase_add_test(alone, a_child_takes_nothing_away);
-    tcase_add_test(alone, an_area_of_who_has_been_killed_is_not_freed);
+    tcase_add_test(alone, an_region_of_who_has_been_killed_is_not_freed);
     tcase_add_loop_test(results, every_collective_is_right_at_every_length, 0,
                         getenv("TEST_QUICK") ? 6 : 9);
     tcase_add_test(peers, what_is_freed_is_let_go_and_never_read_again);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queued_fixture.c - operations in ranks' streams, with the oracle's numbers. */
-#include "tests/exec/queued_fixture.h"
+/* stream_fixture.c - operations in ranks' streams, with the oracle's numbers. */
+#include "tests/exec/stream_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 /* What the fake driver takes for a fat binary: nvcc need not be there. */
 const unsigned char coll__cuda_image[] = {0x50, 0xed, 0x55, 0xba};
 
-int queued_registers;
+int stream_registers;
 
 static int gather(void *arg, const void *in, size_t len, void *out)
 {
@@ -37,7 +37,7 @@ static void deregister_all(struct world_rank *me, const struct stage *s)
 }
 
 /* Freeing waits for all streams of the context, those of other ranks too: once. */
-struct stage *queued_stage_new(struct world_rank *me)
+struct stage *stream_stage_new(struct world_rank *me)
 {
     struct stage *s = calloc(1, sizeof(*s));
 
@@ -49,16 +49,16 @@ struct stage *queued_stage_new(struct world_rank *me)
     s->routes =
         (struct coll__routes){.n_local = me->size, .streams = s->rank->tp};
     s->ask = (__typeof__(s->ask))gpu_symbol("fake_cuda_counts");
-    if (queued_registers)
+    if (stream_registers)
         register_all(me, s);
     return s;
 }
 
-void queued_stage_free(struct world_rank *me, struct stage *s)
+void stream_stage_free(struct world_rank *me, struct stage *s)
 {
     OK(cu.StreamSynchronize(s->rank->s));
     world_meet(me);
-    if (queued_registers)
+    if (stream_registers)
         deregister_all(me, s);
     OK(cu.MemFree(s->in));
     OK(cu.MemFree(s->out));
@@ -111,12 +111,12 @@ static void set_counts(struct deed *d)
         pb->out_counts = pb->out_displs = NULL;
 }
 
-void queued_problem(struct deed *d, int rank, int in_place)
+void stream_problem(struct deed *d, int rank, int in_place)
 {
     set_shape(d, rank, in_place);
     set_counts(d);
-    if (queued_registers)
-        d->pb = coll__problem_lying(&d->pb, 1u << BUF_IN | 1u << BUF_OUT);
+    if (stream_registers)
+        d->pb = coll__problem_read_direct(&d->pb, 1u << BUF_IN | 1u << BUF_OUT);
 }
 
 /* In place, the rank's own part of its input lies in OUT. */
@@ -142,7 +142,7 @@ static void put_in_place(const struct deed *d, struct stage *s)
     }
 }
 
-void queued_fill(const struct deed *d, struct stage *s)
+void stream_fill(const struct deed *d, struct stage *s)
 {
     memset(s->host_in, 0xa5, MOST);
     memset(s->host_out, 0x5a, MOST);
@@ -154,34 +154,34 @@ void queued_fill(const struct deed *d, struct stage *s)
 }
 
 static int read_in_place(const struct coll__algo *algo, const struct deed *d,
-                         const struct coll__room *room, const struct stage *s,
+                         const struct coll__slots *room, const struct stage *s,
                          struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = s->rank->tp;
     unsigned bufs = 1u << BUF_OUT;
-    struct coll__span *lying;
+    struct coll__span *direct;
     int rc;
 
     if (d->op.own != OWN_PREMUL)
         bufs |= 1u << BUF_IN;
-    rc = coll__plan_lying(algo, &d->pb, room, coll__prog_plan(prog), bufs,
-                          &lying);
+    rc = coll__plan_direct_reads(algo, &d->pb, room, coll__prog_plan(prog),
+                                 bufs, &direct);
     if (rc)
         return rc;
-    coll__prog_lies(prog, BUF_IN, coll__stream_area_of(tp, (void *)s->in, MOST),
-                    0);
-    coll__prog_lies(prog, BUF_OUT,
-                    coll__stream_area_of(tp, (void *)s->out, MOST), 0);
-    return coll__prog_read_in_place(prog, lying);
+    coll__prog_set_registered(
+        prog, BUF_IN, coll__registration_of(tp, (void *)s->in, MOST), 0);
+    coll__prog_set_registered(
+        prog, BUF_OUT, coll__registration_of(tp, (void *)s->out, MOST), 0);
+    return coll__prog_read_in_place(prog, direct);
 }
 
-int queued_make(const struct coll__algo *algo, const struct deed *d,
+int stream_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog)
 {
     const struct coll__stream_tp *tp = s->rank->tp;
     int by_kernel = tp->kernel.most == SIZE_MAX;
-    const struct coll__room room = {tp->n_slots,
-                                    by_kernel ? tp->kernel.slot : tp->slot};
+    const struct coll__slots room = {tp->n_slots,
+                                     by_kernel ? tp->kernel.slot : tp->slot};
     struct coll__op op = {.base = d->pb.op};
     struct coll__binding to = {.op = &op,
                                .routes = &s->routes,
@@ -189,7 +189,7 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
                                .is_lent_scratch = 1,
                                .by_kernel = by_kernel};
     struct coll__plan plan;
-    int rc = coll__plan_build_in_turns(algo, &d->pb, &room, &plan);
+    int rc = coll__plan_build_in_slot_order(algo, &d->pb, &room, &plan);
 
     if (rc)
         return rc;
@@ -205,12 +205,12 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
         ck_assert_uint_le(coll__prog_scratch(*prog), 4 * MOST);
         coll__prog_lend(*prog, (void *)s->scratch);
     }
-    if (rc == COLL_OK && queued_registers)
+    if (rc == COLL_OK && stream_registers)
         rc = read_in_place(algo, d, &room, s, *prog);
     return rc;
 }
 
-int queued_start(struct coll__prog *prog, struct stage *s)
+int stream_start(struct coll__prog *prog, struct stage *s)
 {
     struct coll__signature sig = {.seq = 1};
     int moved = 0;
@@ -219,7 +219,7 @@ int queued_start(struct coll__prog *prog, struct stage *s)
     return coll__prog_look(prog, &moved);
 }
 
-int queued_finish(struct coll__prog *prog)
+int stream_finish(struct coll__prog *prog)
 {
     int rc;
 
@@ -228,7 +228,7 @@ int queued_finish(struct coll__prog *prog)
     return rc;
 }
 
-int queued_is_right(const struct deed *d, struct stage *s)
+int stream_is_right(const struct deed *d, struct stage *s)
 {
     if (d->op.collective == COLL_BARRIER)
         return 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* area_map.c - the areas that this process reads.  Each is mapped once, and found again
- * by its name.
+/* region_map.c - the regions that this process reads.  Each is mapped once, and found
+ * again by its name.
  *
- * An area of this process is mapped a second time too, for its threads that are other
+ * A region of this process is mapped a second time too, for its threads that are other
  * ranks.  So a rank that frees its memory too early gets a wrong result, as between
  * processes, and does not crash all ranks.
  */
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
 #include "lib/device/process.h"
@@ -21,16 +21,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct coll__area_map {
-    unsigned char name[AREA_NAME_BYTES];
-    const struct coll__area_head *head;
+struct coll__region_map {
+    unsigned char name[REGION_NAME_BYTES];
+    const struct coll__region_head *head;
     size_t len;
     int n_users; /* n_users and next: under the lock; the rest does not change */
-    struct coll__area_map *next;
+    struct coll__region_map *next;
 };
 
 static struct coll__lock lock = COLL__LOCK(NULL);
-static struct coll__area_map *maps; /* under the lock */
+static struct coll__region_map *maps; /* under the lock */
 
 static int cannot_open(int pid, int fd, int err)
 {
@@ -63,7 +63,7 @@ static int cannot_map(int pid, size_t len, int err)
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 
-static int map_fd(int fd, int pid, struct coll__area_map *map)
+static int map_fd(int fd, int pid, struct coll__region_map *map)
 {
     struct stat st;
     void *at;
@@ -78,11 +78,11 @@ static int map_fd(int fd, int pid, struct coll__area_map *map)
     return COLL_OK;
 }
 
-static int map_first(int pid, const struct coll__area_place *place,
-                     struct coll__area_map *map)
+static int map_first(int pid, const struct coll__region_place *place,
+                     struct coll__region_map *map)
 {
     int fd = coll__open_file_of(pid, place->fd, O_RDONLY, place->name,
-                                AREA_NAME_BYTES);
+                                REGION_NAME_BYTES);
     int rc;
 
     if (fd < 0)
@@ -93,14 +93,14 @@ static int map_first(int pid, const struct coll__area_place *place,
     return rc;
 }
 
-/* Find the area among the maps of this process, or map it; under the lock. */
-static int find_or_map(int pid, const struct coll__area_place *place,
-                       struct coll__area_map **out)
+/* Find the region among the maps of this process, or map it; under the lock. */
+static int find_or_map(int pid, const struct coll__region_place *place,
+                       struct coll__region_map **out)
 {
-    struct coll__area_map *map = maps;
+    struct coll__region_map *map = maps;
     int rc;
 
-    while (map && !coll__area_is(map, place->name))
+    while (map && !coll__region_is(map, place->name))
         map = map->next;
     if (!map) {
         map = calloc(1, sizeof(*map));
@@ -117,8 +117,8 @@ static int find_or_map(int pid, const struct coll__area_place *place,
     return COLL_OK;
 }
 
-int coll__area_map(int pid, const struct coll__area_place *place,
-                   struct coll__area_map **map)
+int coll__region_map(int pid, const struct coll__region_place *place,
+                     struct coll__region_map **map)
 {
     int rc;
 
@@ -128,9 +128,9 @@ int coll__area_map(int pid, const struct coll__area_place *place,
     return rc;
 }
 
-void coll__area_unmap(struct coll__area_map *map)
+void coll__region_unmap(struct coll__region_map *map)
 {
-    struct coll__area_map **at = &maps;
+    struct coll__region_map **at = &maps;
 
     coll__lock(&lock);
     if (--map->n_users == 0) {
@@ -143,20 +143,21 @@ void coll__area_unmap(struct coll__area_map *map)
     coll__unlock(&lock);
 }
 
-int coll__area_is(const struct coll__area_map *map, const unsigned char *name)
+int coll__region_is(const struct coll__region_map *map,
+                    const unsigned char *name)
 {
     return !memcmp(map->name, name, sizeof(map->name));
 }
 
-int coll__area_is_gone(const struct coll__area_map *map)
+int coll__region_is_gone(const struct coll__region_map *map)
 {
     return atomic_load_explicit(&map->head->is_gone, memory_order_acquire) != 0;
 }
 
-const unsigned char *coll__area_at(const struct coll__area_map *map,
-                                   uint64_t off, size_t len)
+const unsigned char *coll__region_at(const struct coll__region_map *map,
+                                     uint64_t off, size_t len)
 {
-    if (off < AREA_HEAD || off > map->len || len > map->len - off) {
+    if (off < REGION_HEAD || off > map->len || len > map->len - off) {
         log_error("mem",
                   "%zu bytes at %llu are not within the %zu bytes that "
                   "they were said to be in; this is a bug in libcoll",

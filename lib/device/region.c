@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* area.c - areas: memory of this process that others can read in place.
+/* region.c - regions: memory of this process that others can read in place.
  *
- * A table of all areas, sorted by address.  Every large send searches it without a lock.
- * `changes` is odd while a thread moves entries; a search repeats if `changes` is odd or
- * has changed meanwhile.  Entries are stored with release after `changes` became odd, and
- * loaded with acquire before `changes` is compared; so a search that has read a new entry
- * also sees the change.  A table that became too small is kept, since threads may still
- * search it.
+ * A table of all regions, sorted by address.  Every large send searches it without a
+ * lock. `changes` is odd while a thread moves entries; a search repeats if `changes` is
+ * odd or has changed meanwhile.  Entries are stored with release after `changes` became
+ * odd, and loaded with acquire before `changes` is compared; so a search that has read
+ * a new entry also sees the change.  A table that became too small is kept, since
+ * threads may still search it.
  *
- * A forked child shares its parent's areas, as all memory that is mapped shared: each
- * process sees the other's writes.  The child may free its mapping; the contents end when
- * the process that allocated the area frees it.
+ * A forked child shares its parent's regions, as all memory that is mapped shared: each
+ * process sees the other's writes.  The child may free its mapping; the contents end
+ * when the process that allocated the region frees it.
  */
-#include "lib/device/area.h"
+#include "lib/device/region.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
@@ -30,17 +30,17 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-struct area {
-    struct coll__area_head *head;
+struct region {
+    struct coll__region_head *head;
     size_t len; /* of the file */
     int fd;
     unsigned generation; /* of the process that allocated it */
-    unsigned char name[AREA_NAME_BYTES];
+    unsigned char name[REGION_NAME_BYTES];
 };
 
 struct entry {
     _Atomic uintptr_t start, end; /* of the user's bytes */
-    _Atomic(struct area *) area;
+    _Atomic(struct region *) region;
 };
 
 struct table {
@@ -62,7 +62,7 @@ static void copy_entry(struct entry *to, struct entry *from)
                           memory_order_release);
     atomic_store_explicit(&to->end, atomic_load(&from->end),
                           memory_order_release);
-    atomic_store_explicit(&to->area, atomic_load(&from->area),
+    atomic_store_explicit(&to->region, atomic_load(&from->region),
                           memory_order_release);
 }
 
@@ -103,7 +103,7 @@ static size_t n_before(struct table *t, uintptr_t p)
     return low;
 }
 
-static int insert(struct area *area, uintptr_t start, uintptr_t end)
+static int insert(struct region *region, uintptr_t start, uintptr_t end)
 {
     struct table *t = table_with_room();
     size_t n, at;
@@ -117,34 +117,34 @@ static int insert(struct area *area, uintptr_t start, uintptr_t end)
         copy_entry(&t->at[i], &t->at[i - 1]);
     atomic_store_explicit(&t->at[at].start, start, memory_order_release);
     atomic_store_explicit(&t->at[at].end, end, memory_order_release);
-    atomic_store_explicit(&t->at[at].area, area, memory_order_release);
+    atomic_store_explicit(&t->at[at].region, region, memory_order_release);
     atomic_store_explicit(&t->n, n + 1, memory_order_release);
     atomic_fetch_add(&changes, 1);
     return 0;
 }
 
-/* Remove the area that starts at p; NULL: there is none. */
-static struct area *take_out(uintptr_t p)
+/* Remove the region that starts at p; NULL: there is none. */
+static struct region *take_out(uintptr_t p)
 {
     struct table *t = atomic_load(&table);
     size_t at = t ? n_before(t, p) : 0, n;
-    struct area *area;
+    struct region *region;
 
     if (!at || atomic_load(&t->at[at - 1].start) != p)
         return NULL;
     n = atomic_load(&t->n);
-    area = atomic_load(&t->at[at - 1].area);
+    region = atomic_load(&t->at[at - 1].region);
     atomic_fetch_add(&changes, 1);
     for (size_t i = at; i < n; i++)
         copy_entry(&t->at[i - 1], &t->at[i]);
     atomic_store_explicit(&t->n, n - 1, memory_order_release);
     atomic_fetch_add(&changes, 1);
-    return area;
+    return region;
 }
 
-/* Find the area that holds len bytes at p.  The result is valid only if `changes` is the
- * same afterwards. */
-static struct area *look(struct table *t, uintptr_t p, size_t len)
+/* Find the region that holds len bytes at p.  The result is valid only if `changes` is
+ * the same afterwards. */
+static struct region *look(struct table *t, uintptr_t p, size_t len)
 {
     size_t at = n_before(t, p);
     uintptr_t end;
@@ -154,33 +154,34 @@ static struct area *look(struct table *t, uintptr_t p, size_t len)
     end = atomic_load_explicit(&t->at[at - 1].end, memory_order_acquire);
     if (p >= end || len > end - p)
         return NULL;
-    return atomic_load_explicit(&t->at[at - 1].area, memory_order_acquire);
+    return atomic_load_explicit(&t->at[at - 1].region, memory_order_acquire);
 }
 
-int coll__area_find(const void *ptr, size_t len, struct coll__area_place *place)
+int coll__region_find(const void *ptr, size_t len,
+                      struct coll__region_place *place)
 {
     for (;;) {
         uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
         struct table *t = atomic_load_explicit(&table, memory_order_acquire);
-        struct area *area = t ? look(t, (uintptr_t)ptr, len) : NULL;
+        struct region *region = t ? look(t, (uintptr_t)ptr, len) : NULL;
 
         if (before % 2 ||
             atomic_load_explicit(&changes, memory_order_relaxed) != before) {
             coll__yield(); /* to the thread that changes it, if it shares this core */
             continue;
         }
-        if (!area)
+        if (!region)
             return 0;
         /* the caller uses it now, so no thread frees it */
-        memcpy(place->name, area->name, sizeof(place->name));
-        place->off = (uintptr_t)ptr - (uintptr_t)area->head;
-        place->fd = area->fd;
+        memcpy(place->name, region->name, sizeof(place->name));
+        place->off = (uintptr_t)ptr - (uintptr_t)region->head;
+        place->fd = region->fd;
         place->zero = 0;
         return 1;
     }
 }
 
-/* ---- areas ----------------------------------------------------------------- */
+/* ---- regions ----------------------------------------------------------------- */
 
 static int cannot(size_t len, int err)
 {
@@ -199,107 +200,108 @@ static int cannot(size_t len, int err)
 }
 
 /* Make the file and map it.  Returns 0, or errno. */
-static int make_file(struct area *area)
+static int make_file(struct region *region)
 {
     int err;
     void *map;
 
     coll__files_fill_standard();
-    area->fd = memfd_create("coll-mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (area->fd < 0)
+    region->fd = memfd_create("coll-mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (region->fd < 0)
         return errno;
     /* sealed, so that it cannot shrink under other processes' mappings */
-    if (coll__set_file_len(area->fd, area->len) ||
-        fcntl(area->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (coll__set_file_len(region->fd, region->len) ||
+        fcntl(region->fd, F_ADD_SEALS,
+              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         goto fail;
-    map =
-        mmap(NULL, area->len, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
+    map = mmap(NULL, region->len, PROT_READ | PROT_WRITE, MAP_SHARED,
+               region->fd, 0);
     if (map == MAP_FAILED)
         goto fail;
-    if (area->len >= HUGE_PAGE)
-        madvise(map, area->len, MADV_HUGEPAGE); /* advice: failing is fine */
-    area->head = map;
+    if (region->len >= HUGE_PAGE)
+        madvise(map, region->len, MADV_HUGEPAGE); /* advice: failing is fine */
+    region->head = map;
     return 0;
 
 fail:
     err = errno;
-    close(area->fd);
+    close(region->fd);
     return err;
 }
 
-static void drop_file(struct area *area)
+static void drop_file(struct region *region)
 {
-    munmap(area->head, area->len);
-    close(area->fd);
+    munmap(region->head, region->len);
+    close(region->fd);
 }
 
-/* Make an area of that many bytes.  Returns 0, or errno. */
-static int make_area(size_t bytes, struct area **out)
+/* Make a region of that many bytes.  Returns 0, or errno. */
+static int make_region(size_t bytes, struct region **out)
 {
-    struct area *area = calloc(1, sizeof(*area));
+    struct region *region = calloc(1, sizeof(*region));
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int err;
 
-    if (!area)
+    if (!region)
         return ENOMEM;
-    area->len = round_up(AREA_HEAD + max_size(bytes, 1), page);
-    area->generation = coll__generation_now();
-    err = getrandom(area->name, sizeof(area->name), 0) ==
-                  (ssize_t)sizeof(area->name)
-              ? make_file(area)
+    region->len = round_up(REGION_HEAD + max_size(bytes, 1), page);
+    region->generation = coll__generation_now();
+    err = getrandom(region->name, sizeof(region->name), 0) ==
+                  (ssize_t)sizeof(region->name)
+              ? make_file(region)
               : errno;
     if (err) {
-        free(area);
+        free(region);
         return err;
     }
-    memcpy(area->head->name, area->name, sizeof(area->name));
-    *out = area;
+    memcpy(region->head->name, region->name, sizeof(region->name));
+    *out = region;
     return 0;
 }
 
-int coll__area_alloc(void **ptr, size_t len)
+int coll__region_alloc(void **ptr, size_t len)
 {
-    struct area *area;
+    struct region *region;
     uintptr_t start;
     int err =
-        len > PTRDIFF_MAX - 2 * HUGE_PAGE ? ENOMEM : make_area(len, &area);
+        len > PTRDIFF_MAX - 2 * HUGE_PAGE ? ENOMEM : make_region(len, &region);
 
     if (err)
         return cannot(len, err);
-    start = (uintptr_t)area->head + AREA_HEAD;
+    start = (uintptr_t)region->head + REGION_HEAD;
     coll__lock(&lock);
-    err = insert(area, start, (uintptr_t)area->head + area->len);
+    err = insert(region, start, (uintptr_t)region->head + region->len);
     coll__unlock(&lock);
     if (err) {
-        drop_file(area);
-        free(area);
+        drop_file(region);
+        free(region);
         return cannot(len, ENOMEM);
     }
     *ptr = (void *)start;
     return COLL_OK;
 }
 
-int coll__area_free(void *ptr)
+int coll__region_free(void *ptr)
 {
-    struct area *area;
+    struct region *region;
 
     coll__lock(&lock);
-    area = take_out((uintptr_t)ptr);
+    region = take_out((uintptr_t)ptr);
     coll__unlock(&lock);
-    if (!area) {
+    if (!region) {
         log_error("mem",
                   "coll_mem_free: %p is not the start of an allocation; "
                   "pass what coll_mem_alloc() gave, once",
                   ptr);
         return COLL_ERR_INVALID;
     }
-    if (!coll__is_inherited(area->generation)) {
-        atomic_store_explicit(&area->head->is_gone, 1, memory_order_release);
+    if (!coll__is_inherited(region->generation)) {
+        atomic_store_explicit(&region->head->is_gone, 1, memory_order_release);
         /* free the pages at once, even if other processes still map them */
-        fallocate(area->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  AREA_HEAD, (off_t)(area->len - AREA_HEAD));
+        fallocate(region->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  REGION_HEAD, (off_t)(region->len - REGION_HEAD));
     }
-    drop_file(area);
-    free(area);
+    drop_file(region);
+    free(region);
     return COLL_OK;
 }

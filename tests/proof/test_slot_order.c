@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_turns.c - plans of ranks that do one thing after the other: with one slot
+/* test_slot_order.c - plans of ranks that do one thing after the other: with one slot
  * between two ranks, two or three, every algorithm's come to their ends as listed,
  * move what they moved before, and are right. */
 #include "lib/proof/proof.h"
@@ -43,7 +43,7 @@ static struct work work_of(const struct coll__plan *plan)
 /* What a rank does is what the builder says for streams, in another order. */
 static void same_work(const struct coll__algo *algo,
                       const struct coll__problem *pb,
-                      const struct coll__room *room,
+                      const struct coll__slots *room,
                       const struct coll__plan *plan)
 {
     struct coll__plan built;
@@ -64,14 +64,15 @@ static void same_work(const struct coll__algo *algo,
 
 static void try_room(const struct coll__algo *algo,
                      const struct coll__cast *cast, const struct coll__trial *t,
-                     const struct coll__room *room)
+                     const struct coll__slots *room)
 {
     struct coll__plan plans[MOST];
     char why[256] = "";
     int rc;
 
     for (int r = 0; r < t->nranks; r++) {
-        rc = coll__plan_build_in_turns(algo, &cast->pbs[r], room, &plans[r]);
+        rc = coll__plan_build_in_slot_order(algo, &cast->pbs[r], room,
+                                            &plans[r]);
         ck_assert_msg(rc == COLL_OK, "%s %s of %d ranks: %s",
                       coll_collective_name(t->collective), algo->name,
                       t->nranks, coll_last_error());
@@ -105,8 +106,8 @@ static void try_trials(const struct coll__algo *algo,
     for (int i = 0;
          coll__trial_at(i, collective, nranks, at, COLL__N_VIEWS, &trial);
          i++) {
-        struct coll__room room = {.n_slots = 1 + i % SLOTS,
-                                  .slot = i / SLOTS % 2 ? 64 : 256};
+        struct coll__slots room = {.n_slots = 1 + i % SLOTS,
+                                   .slot = i / SLOTS % 2 ? 64 : 256};
         struct coll__cast cast;
 
         ck_assert_int_eq(coll__cast_init(&cast, &trial), COLL_OK);
@@ -118,7 +119,7 @@ static void try_trials(const struct coll__algo *algo,
 }
 
 /* _i: the algorithm. */
-START_TEST(every_plan_runs_in_turns)
+START_TEST(every_plan_runs_in_slot_order)
 {
     int most = getenv("TEST_QUICK") ? 6 : MOST;
 
@@ -131,7 +132,7 @@ END_TEST
 
 /* Messages so long that their chunks fit no slot: these are cut once more.  _i: the
  * algorithm. */
-START_TEST(chunks_that_fit_no_slot_run_in_turns)
+START_TEST(chunks_that_fit_no_slot_run_in_slot_order)
 {
     int step = getenv("TEST_QUICK") ? 5 : 1; /* prime to what i is made of */
 
@@ -142,7 +143,7 @@ START_TEST(chunks_that_fit_no_slot_run_in_turns)
                                     .root = i / 4 % 2,
                                     .count = 256 * 16 * 2 + 37,
                                     .seed = (unsigned)i};
-        struct coll__room room = {.n_slots = 1 + i / 8 % 2, .slot = 64};
+        struct coll__slots room = {.n_slots = 1 + i / 8 % 2, .slot = 64};
         struct coll__cast cast;
 
         trial.collective = i / 16 % 2   ? COLL_REDUCE
@@ -164,7 +165,7 @@ END_TEST
 START_TEST(plans_without_an_order_are_refused)
 {
     struct coll__plan plans[2] = {{0}};
-    struct coll__turns turns;
+    struct coll__slot_order order;
 
     for (int r = 0; r < 2; r++) {
         struct coll__span span = {BUF_OUT, 0, 4};
@@ -173,10 +174,10 @@ START_TEST(plans_without_an_order_are_refused)
         plan_send(&plans[r], 1 - r, span);
         ck_assert_int_eq(coll__plan_link(&plans[r]), COLL_OK);
     }
-    ck_assert_int_eq(coll__plans_turns(plans, 2, 3, 0, &turns),
+    ck_assert_int_eq(coll__plans_slot_order(plans, 2, 3, 0, &order),
                      COLL_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "get stuck"));
-    ck_assert_ptr_null(turns.lanes);
+    ck_assert_ptr_null(order.lanes);
     for (int r = 0; r < 2; r++)
         coll__plan_fini(&plans[r]);
 }
@@ -195,14 +196,15 @@ START_TEST(turns_that_are_not_the_plan_s_are_refused)
     plan_send(&plan, 1, span);
     ck_assert_int_eq(coll__plan_link(&plan), COLL_OK);
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        ck_assert_int_eq(coll__plan_in_turns(
-                             &plan, &(struct coll__turns){wrong[i], n[i], 1}),
-                         COLL_ERR_INVALID);
+        ck_assert_int_eq(
+            coll__plan_reorder(&plan,
+                               &(struct coll__slot_order){wrong[i], n[i], 1}),
+            COLL_ERR_INVALID);
         ck_assert_int_eq(plan.n_slots, 0);
         ck_assert_int_eq(plan.steps[0].kind, STEP_RECV);
     }
     ck_assert_int_eq(
-        coll__plan_in_turns(&plan, &(struct coll__turns){right, 2, 1}),
+        coll__plan_reorder(&plan, &(struct coll__slot_order){right, 2, 1}),
         COLL_OK);
     coll__plan_fini(&plan);
 }
@@ -219,11 +221,11 @@ START_TEST(a_chain_is_a_pipeline)
                                .nranks = 4,
                                .rank = 1,
                                .count = 1000 * 64};
-    struct coll__room room = {2, 64};
+    struct coll__slots room = {2, 64};
     struct coll__plan plan;
     int held = 0;
 
-    ck_assert_int_eq(coll__plan_build_in_turns(algo, &pb, &room, &plan),
+    ck_assert_int_eq(coll__plan_build_in_slot_order(algo, &pb, &room, &plan),
                      COLL_OK);
     ck_assert_int_eq(plan.n_steps, 2000);
     for (int i = 0; i < plan.n_steps; i++) {
@@ -238,7 +240,7 @@ END_TEST
 
 enum { PIECES = 5 };
 
-static void build_rings(int p, const struct coll__room *room,
+static void build_rings(int p, const struct coll__slots *room,
                         struct coll__plan plans[MOST])
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
@@ -251,8 +253,9 @@ static void build_rings(int p, const struct coll__room *room,
                                    .count = (size_t)p * PIECES * room->slot,
                                    .in_place = r % 2};
 
-        ck_assert_int_eq(coll__plan_build_in_turns(ring, &pb, room, &plans[r]),
-                         COLL_OK);
+        ck_assert_int_eq(
+            coll__plan_build_in_slot_order(ring, &pb, room, &plans[r]),
+            COLL_OK);
     }
 }
 
@@ -262,14 +265,14 @@ START_TEST(a_ring_passes_on_all_that_goes_through)
     struct coll__plan plans[MOST];
 
     for (int n_slots = 2; n_slots <= 4; n_slots++) {
-        struct coll__room room = {n_slots, 64};
+        struct coll__slots room = {n_slots, 64};
 
         build_rings(_i, &room, plans);
         for (int r = 0; r < _i; r++) {
             int n = 0;
 
             for (int i = 0; i < plans[r].n_steps; i++)
-                n += plans[r].steps[i].is_joined;
+                n += plans[r].steps[i].is_fused;
             ck_assert_int_eq(n, (2 * _i - 3) * PIECES);
             coll__plan_fini(&plans[r]);
         }
@@ -288,8 +291,8 @@ static int join_all(struct coll__plan *plan)
         if (!coll__step_is_recv(step->kind) || step[1].kind != STEP_SEND ||
             !coll__same_span(&step->dst, &step[1].src))
             continue;
-        ck_assert_int_eq(step->is_joined, 0);
-        step->is_joined = 1;
+        ck_assert_int_eq(step->is_fused, 0);
+        step->is_fused = 1;
         n++;
     }
     return n;
@@ -298,7 +301,7 @@ static int join_all(struct coll__plan *plan)
 /* With one slot each rank would wait for the next one to take what it has. */
 START_TEST(a_ring_that_is_full_passes_on_nothing)
 {
-    struct coll__room room = {1, 64};
+    struct coll__slots room = {1, 64};
     struct coll__plan plans[MOST];
     char why[256] = "";
 
@@ -318,16 +321,16 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("turns");
-    TCase *c = tcase_create("turns");
+    Suite *suite = suite_create("slot_order");
+    TCase *c = tcase_create("slot_order");
     SRunner *runner = srunner_create(suite);
     int failed, n = 0;
 
     while (coll__algos[n])
         n++;
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, every_plan_runs_in_turns, 0, n);
-    tcase_add_loop_test(c, chunks_that_fit_no_slot_run_in_turns, 0, n);
+    tcase_add_loop_test(c, every_plan_runs_in_slot_order, 0, n);
+    tcase_add_loop_test(c, chunks_that_fit_no_slot_run_in_slot_order, 0, n);
     tcase_add_test(c, plans_without_an_order_are_refused);
     tcase_add_test(c, turns_that_are_not_the_plan_s_are_refused);
     tcase_add_test(c, a_chain_is_a_pipeline);
