@@ -10,7 +10,7 @@
 
 /* ---- making one ---------------------------------------------------------- */
 
-/* Before a communicator is made: take the caller's options, or the defaults. */
+/* Take the caller's options, or the defaults, before a communicator is made. */
 static int take_config(const struct coll_config *config,
                        struct coll__options *options)
 {

@@ -40,8 +40,8 @@ static const struct coll_feature libraries[] = {
     {"Libraries", "libibverbs", COLL_VERBS_VERSION, 1},
 };
 
-/* A kind of device, and why it cannot be used here.  Found out once, since it starts the
- * driver. */
+/* A kind of device, and why it cannot be used here.  The answer is found once, since
+ * the question starts the driver. */
 enum { MOST_DEVICES = 4, WHY_BYTES = 512 };
 static char device_texts[MOST_DEVICES][WHY_BYTES];
 
@@ -59,8 +59,9 @@ static void describe_devices(void)
     }
 }
 
-/* Each list answers for an index within it, or lowers the index by its length and
- * returns 0. */
+/* Each function below has one list.  If the index is within the list, the function
+ * fills in *feature and returns 1.  Otherwise it subtracts the list's length from the
+ * index, for the next function, and returns 0. */
 static int take_device(size_t *index, struct coll_feature *feature)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

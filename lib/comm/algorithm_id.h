@@ -6,10 +6,11 @@
 
 #include "lib/type/signature.h"
 
-/* The id of a plan that is no algorithm's: the greatest that sig.algo_id holds. */
+/* The id of a plan that comes from a file: the greatest value that sig.algo_id can
+ * hold. */
 #define COLL__ALGORITHM_OF_FILE 31
 
-/* Number the algorithm of that name among those of its collective.
+/* Return the number of the named algorithm among those of its collective.
  *
  * Result:    0 where ranks may choose for themselves: for messages, and for
  *            operations of which no rank knows all counts.

@@ -20,9 +20,8 @@ struct coll__attachment {
     /* Make the state, before the ranks meet.  COLL_OK or a status, logged. */
     int (*open)(struct coll_comm *comm);
 
-    /* Say something about this rank that all ranks of the communicator get to
-     * know as their links are opened; 0 is what a rank without this attachment
-     * says. */
+    /* Return a number that every rank of the communicator is told when the links are
+     * opened.  A rank without this attachment tells 0. */
     int32_t (*tell)(void);
 
     /* The links are open, and told[size] is what all ranks said.  Collective.
@@ -33,25 +32,26 @@ struct coll__attachment {
     /* All ranks have joined.  Collective.  COLL_OK or a status, logged. */
     int (*settle)(struct coll_comm *comm);
 
-    /* The communicator fails now; any thread, failure.lock is held. */
+    /* The communicator fails now.  Any thread, with failure.lock held. */
     void (*fail)(struct coll_comm *comm, int status);
 
-    /* It has failed: what else fails with it?  Any thread, without a lock. */
+    /* The communicator has failed: fail what depends on it.  Any thread that holds no
+     * lock. */
     void (*spread)(struct coll_comm *comm, int status, const char *text);
 
-    /* The call of that number that is on a channel, or NULL.  As owner. */
+    /* Return the call with that sequence number on a channel, or NULL.  As owner. */
     const struct coll__signature *(*find)(const struct coll_comm *comm,
                                           int channel, uint64_t seq);
 
-    /* The communicator is to be destroyed: end what it was given.  COLL_OK, or a
-     * status, logged.  As owner. */
+    /* The communicator will be destroyed: end its operations, or fail it if one still
+     * runs.  COLL_OK, or a status, logged.  As owner. */
     int (*drain)(struct coll_comm *comm);
 
-    /* It leaves the other ranks.  COLL_OK, or what destroying it returns, logged.
-     * As owner. */
+    /* The communicator leaves the other ranks.  COLL_OK, or the status that its
+     * destruction returns, logged.  As owner. */
     int (*leave)(struct coll_comm *comm);
 
-    /* Nobody uses it any more, and it is no longer known to other threads. */
+    /* No thread uses or knows the communicator any more. */
     void (*end)(struct coll_comm *comm);
 
     /* Free the state; also in a child of the process that made it. */
@@ -61,13 +61,13 @@ struct coll__attachment {
     void (*bytes)(const struct coll_comm *comm, struct coll_mem_stats *stats);
 };
 
-/* All of them, from the lowest room up, then NULL (lib/api/attachments.c). */
+/* All attachments, from the lowest room up, then NULL (lib/api/attachments.c). */
 extern const struct coll__attachment *const coll__attachments[];
 
-/* Call a function of each attachment: from the lowest room up as a communicator is
- * made, from the highest room down as it ends.  Those with a status stop at the first
- * failure, but leave(), which calls all and returns the first failure.  One attachment
- * at most has something to tell, and one to find. */
+/* Call a function of each attachment: from the lowest room up when a communicator is
+ * made, from the highest room down when it ends.  Functions that return a status stop
+ * at the first failure.  Only leave() calls all attachments, and returns the first
+ * failure.  At most one attachment has tell(), and at most one has find(). */
 int coll__attachments_open(struct coll_comm *comm);
 int coll__attachments_join(struct coll_comm *comm,
                            const struct coll__options *options,

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Variables of programs that come with the library begin so: of compare, and of
- * coll_train, which says what has replaced it. */
+/* Variables of the library's programs begin with these: benchmarks/compare's, and an
+ * old one of coll_train, which tells the user what has replaced it. */
 static const char *const of_programs[] = {"COLL_COMPARE_", "COLL_DATA"};
 
 static int is_parameter(const char *name)

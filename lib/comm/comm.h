@@ -46,12 +46,12 @@ struct coll__settings {
 struct coll__options {
     double timeout;
     int is_reproducible, is_deferred, wants_thread;
-    /* The one that it is made from, whose settings, tuning file and measured prices
-     * it takes over; NULL: as the environment says. */
+    /* The communicator that this one is split from.  Its settings, tuning file and
+     * measured prices are inherited.  NULL: the environment decides. */
     const struct coll_comm *parent;
 };
 
-/* What messages between two hosts took; alpha 0: nobody measured. */
+/* The measured cost of messages between two hosts; alpha 0: not measured. */
 struct coll__measured {
     double alpha, beta; /* s, s a byte */
     double gap;         /* s from one short message to the next */
@@ -76,15 +76,15 @@ struct coll__failure {
     char text[COLL__TEXT_MAX];
 };
 
-/* A connection broke, and the control connections may tell in a moment why.  Nothing
- * moves until then. */
+/* A connection broke, and the control connections may soon tell why.  Until then this
+ * communicator makes no progress. */
 struct coll__lost {
     double until; /* on the clock; 0: no connection broke */
     int peer;
 };
 
-/* Since when nothing of a communicator has moved, and what was done about it;
- * times on the clock, all 0 while things move. */
+/* When a communicator last made progress, and which checks were made since then.  Times
+ * of coll__now(); all 0 while there is progress. */
 struct coll__patience {
     double since, looked, asked;
     double pause; /* s, before it asks again */
@@ -101,12 +101,12 @@ struct coll__calls {
     struct coll__history history[N_HISTORIES];
     /* [N_SERIES * size]: messages to and from each rank, so far */
     _Atomic uint64_t *n_sent, *n_received;
-    /* The collective in which the caller of a wait has been for a while, 0 for
-     * none: until it ends, nothing else is started here. */
+    /* The collective in which this rank's caller has waited for a while; 0: none.
+     * Until it ends, this rank starts nothing else. */
     _Atomic uint64_t stuck_in;
-    /* The call of all ranks that is no operation (coll_comm_split, ...) to which
-     * this rank came last, or NULL.  While it waits there for the others, its
-     * counts stand still. */
+    /* The last collective call of this rank that is no operation (coll_comm_split,
+     * ...), or NULL.  While the rank waits in this call for the others, its counts do
+     * not change. */
     _Atomic(const char *) apart;
 };
 
@@ -121,10 +121,11 @@ struct coll__ending {
     struct coll_comm *next;
 };
 
-/* What travels on which channel: collectives by their bytes, of all ranks together,
- * so that a small one does not wait for a large one (COLL_OVERTAKE); what streams
- * come to by itself, so that neither it nor the rest waits for the other; and sends
- * and receives from CHANNEL_P2P on. */
+/* Which channel carries which messages.  Collectives are small or large by the bytes of
+ * all ranks together, so that a small one does not wait for a large one
+ * (COLL_OVERTAKE).  Operations of streams have a channel of their own, so that they and
+ * the host's operations do not wait for each other.  Sends and receives use CHANNEL_P2P
+ * and up. */
 enum {
     CHANNEL_SMALL,
     CHANNEL_LARGE,
@@ -176,29 +177,30 @@ int coll__comm_open(struct coll__boot *boot,
                     const struct coll__options *options,
                     struct coll_comm **comm);
 
-/* Make one of some of the ranks of whole, as coll__ctrl_divide(). */
+/* Make a communicator of some of the ranks of `whole`; the arguments are those of
+ * coll__ctrl_divide(). */
 int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
                       int are_along, struct coll_comm **comm);
 
-/* Is this a child of the process that made the communicator?  Then it is none
- * of its business: every call asks, before anything else. */
+/* Was the communicator made by this process's parent, before fork()?  Then this process
+ * must not use it.  Every call asks this first. */
 static inline int coll__comm_is_inherited(const struct coll_comm *comm)
 {
     return coll__is_inherited(comm->generation);
 }
 
-/* Say so, as `who`; COLL_ERR_INVALID. */
+/* Log that the function `who` was called in a forked child.  Returns
+ * COLL_ERR_INVALID. */
 int coll__comm_inherited(const char *who);
 
-/* Free it, also in a child of the process that made it: nothing here is noticed
- * by anybody else. */
+/* Free the communicator's memory, also in a forked child.  No other process notices. */
 void coll__comm_free(struct coll_comm *comm);
 
-/* Add the bytes that it holds.  As owner. */
+/* Add the bytes that the communicator holds.  As owner. */
 void coll__comm_bytes(const struct coll_comm *comm,
                       struct coll_mem_stats *stats);
 
-/* Judge every COLL_* variable of the environment (check_params.c).
+/* Check every COLL_* variable of the environment (check_params.c).
  *
  * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
  *            value.  An unknown COLL_* name is a warning with the nearest one.
@@ -221,8 +223,8 @@ struct coll__split {
     int color, key;
 };
 
-/* Make new communicators of those of comm's ranks that have one color each, ordered
- * by key and rank.  Collective, as owner, for the call `who`.
+/* Split comm: ranks with the same color form a new communicator, ordered by key and
+ * rank.  Collective, as owner, for the call `who`.
  *
  * Result:    COLL_OK and *part, NULL for COLL_NO_COLOR; a status, logged:
  *            COLL_ERR_INVALID on all ranks if one of them has a fault.
@@ -232,14 +234,14 @@ int coll__comm_split(struct coll_comm *comm, const char *who,
 
 /* ---- members.c ----------------------------------------------------------- */
 
-/* Note that the ranks of comm, which is being made, are these ranks[] of whole.
- * COLL_OK or COLL_ERR_NOMEM, logged; fini() is allowed in any case. */
+/* Note that rank r of comm, which is being made, is rank ranks[r] of `whole`.  COLL_OK
+ * or COLL_ERR_NOMEM, logged; call fini() in both cases. */
 int coll__members_init(struct coll_comm *comm, const struct coll_comm *whole,
                        const int *ranks);
 void coll__members_fini(struct coll_comm *comm);
 
-/* Write "in the group of ranks 1 3 5 of 8: ", or "" where the numbers are those
- * of the first communicator. */
+/* Write "in the group of ranks 1 3 5 of 8: ", or "" if comm is the first communicator
+ * or has the same rank numbers. */
 void coll__members_text(const struct coll_comm *comm, char *text, size_t len);
 
 /* ---- fail.c -------------------------------------------------------------- */
@@ -249,12 +251,13 @@ void coll__members_text(const struct coll_comm *comm, char *text, size_t len);
 int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same without telling the others: they know.  Any thread. */
+/* Fail the communicator on this rank only: the other ranks know already.  Any
+ * thread. */
 void coll__comm_set_failure(struct coll_comm *comm, int status,
                             const char *text);
 
-/* The same of this one alone: its caller tells what fails with it.  Is it the
- * first failure? */
+/* Fail this communicator only.  The caller passes the failure on to what depends on it.
+ * Returns whether this was the first failure. */
 int coll__comm_note_failure(struct coll_comm *comm, int status,
                             const char *text);
 
@@ -267,22 +270,24 @@ static inline int coll__comm_has_failed(const struct coll_comm *comm)
            COLL_OK;
 }
 
-/* A run of the call failed with this status: find out why, fail, return a status; or
- * COLL_OK: that takes a moment, and coll__comm_still_lost() goes on.
+/* A program of the call failed with this status.  Find the cause and fail the
+ * communicator.  COLL_OK means that the cause is not known yet: then ask
+ * coll__comm_still_lost().
  *
- * Shapes:    fault: the transfer that failed; NULL: the transport as a whole, or the
- *            device, did.
+ * Shapes:    fault: the transfer that failed; NULL if the transport as a whole, or the
+ *            device, failed.
  */
 int coll__comm_run_failed(struct coll_comm *comm,
                           const struct coll__signature *call,
                           const struct coll__xfer *fault, int status);
 
-/* After coll__comm_run_failed() returned COLL_OK: COLL_OK for a while longer, or the
- * communicator's failure. */
+/* After coll__comm_run_failed() has returned COLL_OK: return the communicator's
+ * failure, or COLL_OK while the cause is still not known. */
 int coll__comm_still_lost(struct coll_comm *comm);
 
-/* Look for messages that no rank is going to take, since the ranks disagree: in a long
- * wait, and before a call is forgotten.  COLL_OK or a status. */
+/* Look for messages that will never be received because the ranks called different
+ * operations.  Done in a long wait, and before the history forgets a call.  COLL_OK or
+ * a status. */
 int coll__comm_look_around(struct coll_comm *comm);
 
 #define COLL__DISAGREE                                                         \
@@ -292,11 +297,11 @@ int coll__comm_look_around(struct coll_comm *comm);
 
 /* ---- destroy.c ----------------------------------------------------------- */
 
-/* Destroy the communicator: end what it was given, check with all ranks that they
- * called the same operations, and go.  As owner; returns a status, logged. */
+/* Destroy the communicator: no operation may still run.  Check that all ranks called
+ * the same operations, and leave.  As owner; returns a status, logged. */
 int coll__comm_destroy(struct coll_comm *comm);
 
-/* Free it in a child of the process that made it; the other ranks do not notice. */
+/* Free the communicator in a forked child; the other ranks do not notice. */
 void coll__comm_abandon(struct coll_comm *comm);
 
 /* ---- links.c ------------------------------------------------------------- */
@@ -309,8 +314,8 @@ int coll__comm_links_open(struct coll_comm *comm,
 /* Gather len bytes of each rank over the control tree; arg: the communicator. */
 int coll__comm_exchange(void *arg, const void *in, size_t len, void *out);
 
-/* What transports are told of the communicator; without a secret, which is of one
- * transport alone. */
+/* Describe the communicator for a transport.  The secret is not filled in: each
+ * transport has one of its own. */
 struct coll__tp_env coll__comm_env(struct coll_comm *comm);
 
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly);

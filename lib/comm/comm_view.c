@@ -26,8 +26,8 @@ static int32_t part_of(const struct coll__peer *peer, int kind)
     return kind < COLL__WITHIN ? peer->within[kind] : 0;
 }
 
-/* Set color[r] to the lowest rank that shares this kind of part with r.  Returns 1; 0 if
- * a rank is in no such part; COLL_ERR_NOMEM. */
+/* Set color[r] to the lowest rank that shares this kind of part with r.  Returns 1; 0
+ * if some rank is in no such part; COLL_ERR_NOMEM. */
 static int color_ranks(const struct coll_comm *comm, int kind, int *color)
 {
     struct coll__map lowest; /* of a host and a part of it */
@@ -88,8 +88,8 @@ static void set_price(struct coll__level *level, const char *name,
     level->both = price->both;
 }
 
-/* Messages stay within groups of this kind: the largest kind of part that they
- * leave. */
+/* Return the largest kind of part that messages leave although they stay within a group
+ * of this kind. */
 static enum coll__leaves leaves_within(const struct coll_comm *comm, int kind,
                                        const int *color)
 {

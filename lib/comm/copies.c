@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copies.c - see copies.h.
  *
- * Copies do not see each other's names.  But the loader knows all objects of the
- * process, and each that holds the library has a note of ours, which says how far from
- * it that copy's word lies.  So the note is the same wherever it is loaded, and its
- * kind stays as long as the word means the same.
+ * Copies of the library cannot see each other's symbols, but the loader knows all
+ * objects of the process.  So each copy has an ELF note, which holds the distance from
+ * the note to that copy's counter of communicators.  A distance is valid wherever the
+ * copy is loaded.  The note's kind stays the same as long as the counter keeps its
+ * meaning.
  */
 #include "lib/comm/copies.h"
 #include "lib/util/util.h"
@@ -17,7 +18,7 @@
 #define NOTE_KIND 1
 #define NOTE_NAME "libcoll"
 
-/* This copy's word: communicators that do not leave. */
+/* This copy's counter: communicators that are not being destroyed. */
 atomic_int coll__copy_word __attribute__((used, visibility("hidden")));
 
 __asm__(".pushsection .note.libcoll,\"a\",%note\n"
@@ -35,7 +36,8 @@ struct note {
 
 void coll__copies_tell(int n_comms) { atomic_store(&coll__copy_word, n_comms); }
 
-/* The word that the note at `at` tells of; NULL: it is not of the library. */
+/* Return the counter that the note at `at` points to, or NULL if the note is not the
+ * library's. */
 static const atomic_int *word_of(const unsigned char *at, size_t left)
 {
     const struct note *note = (const struct note *)at;
@@ -58,7 +60,7 @@ static size_t note_len(const unsigned char *at, size_t align)
                     align);
 }
 
-/* Do these notes tell of another copy that has communicators? */
+/* Does one of these notes belong to another copy that has communicators? */
 static int notes_tell(const unsigned char *at, size_t left, size_t align)
 {
     while (left >= sizeof(ElfW(Nhdr))) {

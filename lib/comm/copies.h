@@ -4,16 +4,19 @@
 #ifndef COLL_LIB_COMM_COPIES_H
 #define COLL_LIB_COMM_COPIES_H
 
-/* Tell the other copies how many communicators this one has that do not leave. */
+/* Tell the other copies how many communicators of this copy are not being destroyed. */
 void coll__copies_tell(int n_comms);
 
-/* In a child after fork(): there are none any more, and nobody asks for those of others,
- * since a thread of the parent's may have had the loader's lock, which it still has. */
+/* In a child after fork(): this copy has no communicators.  From now on
+ * coll__copies_have() does not ask the loader: a thread of the parent may have held the
+ * loader's lock during fork(), and then the lock is never released in the child. */
 void coll__copies_forked(void);
 
-/* Say whether another copy has such; 0 in a child.
+/* Return 1 if another copy has communicators that are not being destroyed; 0 in a
+ * child.
  *
- * Threads:   any; not within a lock of the library: it takes the loader's.
+ * Threads:   any that holds no lock of the library, since the function takes the
+ *            loader's.
  * Cost:      a look at each object that is loaded.
  */
 int coll__copies_have(void);

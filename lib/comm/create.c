@@ -173,8 +173,8 @@ static int compare_settings(const struct card *cards, int size)
     return COLL_OK;
 }
 
-/* Let clones of one host be hosts, and machines, of their own: the number goes before
- * the slash in "BOOT/NAMESPACE". */
+/* Make clones of one host count as different hosts and machines: write the clone's
+ * number before the slash in "BOOT/NAMESPACE". */
 static void name_clone(struct coll__peer *peer, int clone)
 {
     char id[sizeof(peer->host_id)], *slash;
@@ -351,7 +351,7 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     return COLL_OK;
 }
 
-/* rc: COLL_OK if the control connections are up, else why not. */
+/* rc: COLL_OK if the control connections are up, else the error that prevented them. */
 static int finish(struct coll_comm *comm, int rc,
                   const struct coll__options *options, struct coll_comm **out)
 {

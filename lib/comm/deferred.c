@@ -56,7 +56,8 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The parent's communicators in a child, so that leak checkers find them. */
+/* In a child: the parent's communicators.  They are kept here so that leak checkers
+ * find them. */
 static struct coll_comm *volatile inherited[2];
 
 static void forget_parents(void)
@@ -141,8 +142,9 @@ static void move_one(struct coll_comm *comm, double slice, double since,
         note_end(rc);
 }
 
-/* Move each of them once; returns how many are left.  The timeout of one that came
- * after the caller began to wait counts from its coming. */
+/* Move each deferred destruction once; returns how many are not finished.  If a
+ * destruction was deferred after the caller began to wait, its timeout counts from the
+ * moment it was deferred. */
 static int move_each(double slice, double since, int is_last)
 {
     for (int n = deferred.n; n > 0 && deferred.n; n--) {
@@ -153,7 +155,8 @@ static int move_each(double slice, double since, int is_last)
     return deferred.n;
 }
 
-/* On the thread: move each that holds nothing on a device; were there any? */
+/* On the thread: move each destruction whose communicator holds no state on a device.
+ * Returns whether there were any. */
 static int move_own(void)
 {
     int found = 0;

@@ -88,7 +88,8 @@ static int start_final_check(struct coll_comm *comm)
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
 }
 
-/* Note what destroying the communicator returns, maybe much later: its first error. */
+/* Note the first error of a destruction, which coll_comm_destroy() returns, maybe much
+ * later. */
 static void note_wrong(struct coll_comm *comm, int rc)
 {
     if (!rc || comm->ending.rc)

@@ -7,13 +7,14 @@
 
 /* ---- destroy.c ------------------------------------------------------------- */
 
-/* Go on with the destruction of a communicator that has sent its final check, until
- * that time on the clock.
+/* Continue the destruction of a communicator that has sent its final check, at most
+ * until coll__now() reaches `until`.
  *
  * Shapes:    since: when the caller began to wait for the other ranks; the
  *            communicator's timeout counts from there.  INFINITY: it does not wait.
  *            is_last: the process may exit after it.
- * Result:    COLL_IN_PROGRESS, or what destroying it returns; then it was freed.
+ * Result: COLL_IN_PROGRESS; or the status of the destruction, and the communicator is
+ *         freed.
  */
 int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
                         int is_last);
@@ -23,7 +24,8 @@ int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
 /* Count one communicator more, or (-1) one less. */
 void coll__deferred_count(struct coll_comm *comm, int change);
 
-/* This communicator is being destroyed: are all of the process now? */
+/* This communicator is being destroyed.  Return 1 if every other one of the process is
+ * too. */
 int coll__deferred_is_last(struct coll_comm *comm);
 
 /* Hand the destruction of the communicator to the thread that moves deferred ones. */
@@ -33,7 +35,7 @@ void coll__deferred_put(struct coll_comm *comm);
 void coll__deferred_look(void);
 
 /* Stop that thread.  Move all deferred destructions for a while, as
- * coll__destroy_go_on() with is_last; returns how many are left. */
+ * coll__destroy_go_on() with is_last; returns how many are not finished. */
 void coll__deferred_take_over(void);
 int coll__deferred_move(double since);
 

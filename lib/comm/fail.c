@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a broken connection waits for the control connections to say which
+/* How long to wait, after a connection broke, for the control connections to say which
  * process ended. */
 #define NEWS_S 0.5
 
@@ -94,8 +94,8 @@ static int has_come_to(struct coll_comm *comm,
                                 memory_order_relaxed);
 }
 
-/* Describe what this rank called where another rank called `theirs`: the collective of
- * the same number, or `ours` if this rank has not come to that number.  After
+/* Describe this rank's counterpart of `theirs`, a call of another rank: the collective
+ * with the same number, or `ours` if this rank has not reached that number.  After
  * COLL__HISTORY later calls the history has forgotten it. */
 static void describe_ours(struct coll_comm *comm,
                           const struct coll__signature *ours,
@@ -116,7 +116,8 @@ static void describe_ours(struct coll_comm *comm,
                  (unsigned long long)theirs->seq, COLL__HISTORY);
 }
 
-/* Do the ranks run the same call by different algorithms?  *mine is this rank's. */
+/* Do the ranks run the same call with different algorithms?  *mine is this rank's
+ * signature. */
 static int differs_in_way(struct coll_comm *comm,
                           const struct coll__signature *ours,
                           const struct coll__signature *theirs,
@@ -144,8 +145,8 @@ static int other_way(struct coll_comm *comm, const struct coll__signature *mine,
                            comm->rank, here, COLL__SAME_ALGORITHM);
 }
 
-/* Fail: two ranks called different operations.  `ours` is the call that received the
- * message of `theirs`, or NULL if nothing of that number runs here. */
+/* Fail: two ranks called different operations.  `ours` is the call that received a
+ * message of the call `theirs`, or NULL if no call with that number runs here. */
 static int mismatch(struct coll_comm *comm, const struct coll__signature *ours,
                     int peer, const struct coll__signature *theirs)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* history_signal.c - a SIGUSR2 has COLL_HISTORY's file written.
+/* history_signal.c - on SIGUSR2 the file of COLL_HISTORY is written.
  *
- * The handler wakes the reactor's thread by a descriptor, and that thread writes the
- * file.  The signal is taken with the first communicator of the process, if the
- * program leaves it to us, and given back with the last one.
+ * The signal handler wakes the reactor's thread through an eventfd, and that thread
+ * writes the file.  The handler is installed with the first communicator of the
+ * process, if the program has no handler of its own, and removed with the last
+ * communicator.
  */
 #include "lib/comm/history_signal.h"
 #include "lib/net/auth.h"
@@ -20,8 +21,9 @@
 static atomic_int wake_fd = -1; /* what the handler writes to */
 static struct sigaction old_action;
 
-/* What takes and leaves the signal, over whether it is taken.  It is held while the
- * reactor starts and ends, under which none of the other locks may be. */
+/* Protects takes_signal, and the installation of the handler.  It is a mutex of its own
+ * because it is held while the reactor starts and ends, and no coll__lock may be held
+ * then. */
 static pthread_mutex_t signal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int takes_signal;
 
@@ -32,11 +34,12 @@ static void on_signal(int number)
 
     (void)number;
     if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-        errno = err; /* it is awake already */
+        errno = err; /* the reactor's thread is awake already */
     errno = err;
 }
 
-/* The file takes a while, and nobody is to wait for the reactor's lock. */
+/* Writing the file takes a while, and no thread should wait that long for the reactor's
+ * lock. */
 static void run(struct coll__task *task)
 {
     (void)task;
@@ -69,7 +72,8 @@ static int is_by(const struct sigaction *action, void (*handler)(int))
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == handler;
 }
 
-/* Does the program leave it to us?  A child has our handler of its parent. */
+/* Has the program no handler for SIGUSR2?  In a child the handler may be ours,
+ * inherited from the parent. */
 static int is_free(void)
 {
     struct sigaction now;
@@ -103,7 +107,7 @@ static int watch(void)
     return 0;
 }
 
-/* Where that cannot be, failures are written all the same. */
+/* If the handler cannot be installed, the file is still written at a failure. */
 static int take_signal(void)
 {
     struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -140,8 +144,8 @@ static void leave_signal(void)
     coll__reactor_put();
 }
 
-/* Take the signal where there are communicators, and leave it where there are none,
- * whoever has added or removed one meanwhile. */
+/* Install the handler if the process has communicators, and remove it if it has none.
+ * Other threads may have added or removed communicators meanwhile. */
 static void settle_signal(void)
 {
     int has_comms;
@@ -157,7 +161,8 @@ static void settle_signal(void)
     pthread_mutex_unlock(&signal_lock);
 }
 
-/* In a child: whoever held the lock is not here to give it back. */
+/* In a child: the thread that held the lock does not exist here, so the lock starts
+ * anew. */
 static void forget(void)
 {
     pthread_mutex_init(&signal_lock, NULL);
@@ -168,7 +173,7 @@ static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
 
 /* ---- which communicators ------------------------------------------------------- */
 
-/* A name that is alike on all of its ranks. */
+/* Make a name for the communicator, the same on all of its ranks. */
 static void name(const struct coll_comm *comm, char id[17])
 {
     unsigned char secret[COLL__SECRET_BYTES];

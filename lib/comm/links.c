@@ -157,7 +157,7 @@ static int report(struct coll_comm *comm, uint32_t found,
     return rc;
 }
 
-/* Have all ranks found the same, as their reports took for granted? */
+/* Have all ranks found the same transports usable?  Each rank's report assumed so. */
 static int is_alike(const struct coverage *cover, int size)
 {
     for (int r = 1; r < size; r++)
@@ -166,8 +166,8 @@ static int is_alike(const struct coverage *cover, int size)
     return 1;
 }
 
-/* Take the routes that tp offers, and see which are missing then.  If the ranks have
- * found different things, tp offers other routes after settle().  Collective. */
+/* Take the routes that tp offers, and find which are missing then.  If tp is usable on
+ * some ranks only, it may offer other routes after settle().  Collective. */
 static int settle(struct coll_comm *comm, struct coll__tp *tp,
                   struct coverage *cover)
 {
@@ -193,8 +193,8 @@ static int is_allowed(const struct coll_comm *comm,
     return coll__word_in(transport->name, comm->settings.transports, ',');
 }
 
-/* Is the transport to be used with RDMA only?  So it is if another one that needs no
- * RDMA may carry the messages between hosts. */
+/* Is the transport used with RDMA only?  It is if another transport, which needs no
+ * RDMA, may carry the messages between hosts. */
 static int is_for_rdma(const struct coll_comm *comm,
                        const struct coll__transport *transport)
 {
@@ -227,8 +227,8 @@ static int is_wanted(const struct coll_comm *comm,
     return n_hosts > 1;
 }
 
-/* The name of an allowed transport that is left out for want of encryption, or
- * NULL. */
+/* Return the name of an allowed transport that is left out because it cannot encrypt,
+ * or NULL. */
 static const char *find_too_open(const struct coll_comm *comm)
 {
     for (int i = 0; coll__transports[i]; i++)
@@ -288,8 +288,8 @@ static int check_names(const char *names)
     return COLL_OK;
 }
 
-/* The transport by which a rank reaches itself, if the list does not name it: it is
- * always used. */
+/* Return the transport by which a rank reaches itself, if the user's list does not name
+ * it.  It is always used. */
 static const char *find_own(const struct coll_comm *comm)
 {
     for (int i = 0; coll__transports[i]; i++)

@@ -80,8 +80,8 @@ static int finish(const struct talk *talk, const struct coll__xfer *xfer)
     struct coll__wait wait;
     int rc;
 
-    /* the routes: whose looks are system calls does not look a thousand times before
-     * it yields to a peer on its core, which took 500 us a message */
+    /* Passing the routes makes a rank whose looks are system calls yield early to a
+     * peer on its core.  A thousand looks before yielding cost 500 us a message. */
     coll__wait_init(&wait, me->n_sharers > me->local_cores,
                     &comm->links.routes);
     while (xfer->status == COLL_IN_PROGRESS) {
@@ -178,7 +178,8 @@ static int round_of(const struct talk *talk, int64_t order, double *seconds)
     return rc;
 }
 
-/* The quickest of some rounds; not the first one, which may connect. */
+/* Find the quickest of several rounds, without the first one, in which a connection may
+ * be made. */
 static int quickest(const struct talk *talk, int64_t order, double *best)
 {
     double seconds, all = 0;

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16 /* devices that the ranks of a host use; more are counted as these */
+#define MAX_DEVICES 16 /* devices that the ranks of a host use; beyond this number they
+                        * are not told apart */
 
 /* ---- what a rank says ---------------------------------------------------- */
 
@@ -86,7 +87,8 @@ static void add_device(struct way_out *out, const struct coll__offer *offer)
     out->speed += 1 / offer->far[3];
 }
 
-/* The seconds a byte of the slowest host's devices together, or -1 without memory. */
+/* Return the seconds per byte of the host whose devices together are slowest, or -1 if
+ * memory is short. */
 static double narrowest(const struct coll_comm *comm,
                         const struct coll__offer *offers)
 {
@@ -104,7 +106,7 @@ static double narrowest(const struct coll_comm *comm,
     return share;
 }
 
-/* Take the numbers of a link; the device's name stays this rank's own. */
+/* Take the numbers of a link, but keep the device's name, which is this rank's own. */
 static void take_one(struct coll_comm *comm, const struct coll__offer *offer)
 {
     const double *n = offer->near, *f = offer->far;
@@ -143,7 +145,7 @@ int coll__comm_take_offers(struct coll_comm *comm,
 
 /* ---- measuring ----------------------------------------------------------- */
 
-/* Rank a and another host's first rank measure; all get the result. */
+/* Rank a and the first rank of another host measure; all ranks get the result. */
 static int measure(struct coll_comm *comm, int a)
 {
     struct coll__measured mine = {0}, *all;

@@ -7,7 +7,8 @@
 
 /* ---- prices.c ------------------------------------------------------------ */
 
-/* Make `worst` at least as expensive as the link.  alpha 0: it has no price yet. */
+/* Make `worst` at least as expensive as the link.  If worst->alpha is 0, `worst` has no
+ * price yet. */
 void coll__link_dearer(struct coll__link *worst, const struct coll__link *link);
 
 /* What a rank tells the others of its links. */

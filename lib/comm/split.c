@@ -21,7 +21,8 @@ static const char *const faults[] = {
     [SPLIT_NULL] = "passed NULL for the new communicator",
 };
 
-/* What each rank wants.  The tag names its group if it becomes rank 0 there. */
+/* What each rank wants.  The tag of the rank that becomes rank 0 of a group names the
+ * group. */
 struct wish {
     int32_t fault, color, key;
     unsigned char tag[COLL__TAG_BYTES];

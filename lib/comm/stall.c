@@ -36,8 +36,10 @@
 #define LOOK_AROUND_S 0.02
 #define HOST_TEXT 80 /* bytes of " on HOST" */
 #define ASK_S 1.0    /* s before the first question; each next one takes twice as long */
-#define TURNS 10     /* how many answer times a wait allows for other waits' questions */
-#define STILL_S 2.0 /* s between two looks at the clock: then the process was stopped */
+#define TURNS 10     /* a wait allows this many times the time for one answer, since
+                      * other waits ask too */
+#define STILL_S 2.0 /* if so many s lie between two looks at the clock, the process was
+                     * stopped */
 
 /* ---- where a rank is ----------------------------------------------------- */
 
@@ -341,8 +343,9 @@ static int is_anyone_late(const struct coll__ctrl_roll *heard)
     return !heard || heard->n_late || heard->n_silent;
 }
 
-/* In a sub-communicator all ranks may have come and wait for a rank that is late in
- * another one.  There the late rank is reported soon, so give that time. */
+/* In a sub-communicator all ranks may have reached the call and wait for a rank that is
+ * late in another communicator.  That communicator reports the late rank soon, so wait
+ * for its report. */
 static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
                              const struct coll__ctrl_roll *heard, double now)
 {
@@ -384,7 +387,7 @@ static void say_stall(const struct coll__call *waiting, double timeout,
 }
 
 /* The wait is longer than COLL_STALL_WARN: warn once it is known who is missing.  If
- * all ranks have come, ask again later. */
+ * all ranks have reached the call, ask again later. */
 static void warn(struct coll__call *waiting, double timeout, double since,
                  int is_blocked, double now)
 {

@@ -18,8 +18,8 @@ struct coll__call {
     struct coll_comm *comm;
     struct coll__signature sig;
     int is_p2p;
-    /* On the clock, 0 before: when the wait for it began, when that was looked at
-     * last, and when its deadline was seen to have passed. */
+    /* Times of coll__now(), 0 before: when the wait for the call began, when the stall
+     * check last looked at it, and when its deadline was found to have passed. */
     double waits_since, considered, expired;
     struct coll__stall stall;
 };
@@ -33,23 +33,23 @@ static inline void coll__wait_begin(struct coll__call *call)
 /* Nothing moved in a wait for the call: is it too long, or is something wrong?  As
  * owner.  Never waits.
  *
- * Shapes:    running: what holds the wait up: the call itself, or what runs before
- *            it.  is_blocked: the caller waits until the call ends, and the timeout
- *            counts from the start of that wait (coll__wait_begin()); else it tests
- *            now and then, and the timeout counts from the last movement.
+ * Shapes:    running: the call that holds the wait up: `call` itself, or one that runs
+ *            before it.  is_blocked: the caller waits until the call ends, and the
+ *            timeout counts from the start of that wait (coll__wait_begin()); else it
+ *            tests now and then, and the timeout counts from the last movement.
  * Result:    COLL_OK, or a status: the communicator has failed.
  */
 int coll__stall_check(struct coll__call *call, const struct coll__call *running,
                       double timeout, int is_blocked);
 
-/* A stream stands still in a collective; any thread, without owning the
- * communicator, with a patience of its own that is 0 when things move.  COLL_OK, or
- * the communicator's failure. */
+/* A stream makes no progress in a collective.  Any thread, which need not own the
+ * communicator.  The caller keeps a separate struct coll__patience, all 0 while the
+ * stream makes progress.  COLL_OK, or the communicator's failure. */
 int coll__stall_check_stream(struct coll__call *standing,
                              struct coll__patience *patience);
 
-/* A call has ended of which it was reported that it waits for somebody: report that,
- * too.  As owner. */
+/* A call has ended after a warning that it waited for other ranks: report its end, too.
+ * As owner. */
 void coll__stall_end(struct coll__call *call);
 
 /* Something of the communicator moved.  As owner. */

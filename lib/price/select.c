@@ -71,7 +71,7 @@ static void list_names(const struct item *item, char *text, size_t len)
             n += (size_t)snprintf(text + n, len - n, "%s%s", n ? ", " : "",
                                   algo->name);
     }
-    if (!n) /* no algorithm serves it: the collective's name is wrong */
+    if (!n) /* no collective has this name */
         for (int k = 0; k < COLL_N_COLLECTIVES && n < len; k++)
             n += (size_t)snprintf(text + n, len - n, "%s%s:NAME",
                                   k ? ", " : "",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.c - judge what callers pass, one sentence for each way to be wrong.
+/* args.c - check the arguments of operations, with one error sentence for each mistake.
  *
- * The problem that comes out borrows the caller's counts; displacements that
- * the caller left out are written into the communicator's own arrays, so that
- * a call of a known shape allocates nothing.
+ * The resulting problem borrows the caller's counts.  Displacements that the caller
+ * left out are written into the communicator's own arrays, so that a call of a known
+ * shape allocates nothing.
  */
 #include "lib/run/args.h"
 #include "lib/plan/problem_op.h"
@@ -137,7 +137,7 @@ static int check_op(const struct coll_args *args, struct coll__op *op)
 
 /* ---- how much ------------------------------------------------------------ */
 
-/* Of how many parts of `count` elements is the larger buffer made up? */
+/* How many parts of `count` elements does the larger buffer have? */
 static size_t count_parts(const struct coll__problem *pb)
 {
     return coll__problem_shape(pb, BUF_IN) == SHAPE_PARTS ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* buffers.c - judge where a caller's buffers lie: there at all, in place, or
- * one over the other by mistake. */
+/* buffers.c - check a caller's buffers: are they NULL, in place, or do they overlap by
+ * mistake? */
 #include "lib/run/args.h"
 
 /* A run of bytes. */
@@ -41,8 +41,9 @@ static struct coll__parts parts_of(const struct coll__problem *pb,
     return parts;
 }
 
-/* Do they share bytes that the collective mentions?  Only a v collective leaves
- * gaps; and in and out that lie apart as a whole need no look at their parts. */
+/* Do in and out share bytes that the collective uses?  Only a collective whose name
+ * ends in v leaves gaps, so only there two buffers may interleave without sharing a
+ * byte. */
 static int overlap(const struct coll__problem *pb, const void *in,
                    const void *out, struct coll__sorter *sorter)
 {
@@ -57,7 +58,8 @@ static int overlap(const struct coll__problem *pb, const void *in,
     return coll__parts_meet(&of_in, &of_out, sorter);
 }
 
-/* In place means that this rank's own part is where it belongs. */
+/* In place means that this rank's own part of the data is already where the result has
+ * it. */
 static int is_in_place(const struct coll__problem *pb, const void *in,
                        const void *out)
 {

@@ -4,7 +4,7 @@
  *
  * Idle requests are in lists by the hash of their shape.  A call takes one out and
  * puts it back, so that a group may run several requests of one shape.  The latest
- * request is looked at first.  Scratch is lent to a request while it is taken.
+ * request is looked at first.  A request has scratch only while a call uses it.
  *
  * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound, an idle request
  * is freed: from a random place on, the first one that was not used since it was last
@@ -134,8 +134,8 @@ static int same_layout(const struct coll_request *request,
                                own->out_counts, own->out_displs, own->nranks));
 }
 
-/* Are the buffers in place, or apart, as those of the request's first call were?  A
- * buffer without bytes may lie anywhere. */
+/* Are the buffers in place, or separate, as those of the request's first call were?
+ * The address of an empty buffer does not matter. */
 static int lie_alike(const struct coll_request *request,
                      const struct coll_args *args)
 {
@@ -153,8 +153,8 @@ static int lie_alike(const struct coll_request *request,
                : out - in >= request->in_len && in - out >= request->out_len;
 }
 
-/* Is this a call of the request's shape that needs no check?  Other calls may be
- * right as well; coll__args_check() tells. */
+/* Is this a call of the request's shape that needs no check?  If the answer is 0 the
+ * call may still be valid; coll__args_check() decides. */
 static int is_again(const struct coll_request *request,
                     const struct coll_args *args)
 {
@@ -203,7 +203,7 @@ static void remove_idle(struct coll__cache *cache, struct coll_request *request)
     remove_at(cache, at);
 }
 
-/* The idle request of this call's shape, if the call needs no check; or NULL. */
+/* Return the idle request of this call's shape if the call needs no check, or NULL. */
 static struct coll_request *find_again(const struct coll_comm *comm,
                                        const struct coll_args *args)
 {
@@ -401,7 +401,8 @@ int coll__cache_take_judged(struct coll_comm *comm,
     return make(comm, args, pb, hash, request);
 }
 
-/* Check a call that find_again() has no request for, and take or make its request. */
+/* Check a call for which find_again() found no request; take one from the cache, or
+ * make one. */
 static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
                           struct coll_request **request)
 {
@@ -439,8 +440,8 @@ void coll__cache_put(struct coll_request *request)
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* Is it a blocking send or receive of a rank to itself, with no running operation that
- * could be its other half? */
+/* Would the call wait for ever: is it a blocking send or receive of a rank to itself,
+ * and no running operation can match it? */
 static int is_endless(const struct coll_comm *comm,
                       const struct coll_args *args)
 {
@@ -487,8 +488,8 @@ static int call_again(struct coll_comm *comm, struct coll_request *request,
     return coll__log_done(rc);
 }
 
-/* A shape is new, and a CUDA driver may have been loaded meanwhile: is the call for a
- * stream after all? */
+/* The program may have loaded the CUDA driver since the last new shape: are the call's
+ * buffers on a device, so that the call is for a stream? */
 static int is_streams_after_all(const struct coll_args *args)
 {
     coll__look_for_devices();
@@ -537,7 +538,8 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
                   coll_collective_name(args->collective));
         return coll__log_done(COLL_ERR_INVALID);
     }
-    if (coll__group_is_open()) /* no coll__log_done(): a log handler's calls would belong to the group */
+    if (coll__group_is_open()) /* do not call coll__log_done(): calls of a log handler
+                                * would become part of the group */
         return coll__group_note(comm, args);
     if (coll__comm_is_inherited(comm))
         return coll__log_done(
@@ -560,8 +562,8 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
     return coll__log_done(rc);
 }
 
-/* Uses `all` alone, which is consistent in a child too: another thread of the parent
- * may have been changing anything else. */
+/* In a child only the list `all` is consistent: another thread of the parent may have
+ * been changing everything else during fork().  So this function uses only `all`. */
 void coll__cache_forget(struct coll_comm *comm)
 {
     struct coll__cache *cache = &comm->run->cache;

@@ -27,8 +27,8 @@ struct coll__cache {
 /* Carry out a blocking call; within a group, note it for the end of the group. */
 int coll__run_call(struct coll_comm *comm, const struct coll_args *args);
 
-/* Check args, then take the kept request of their shape, or make one.  put() returns
- * it to the cache once it does not run any more. */
+/* Check args, then take the kept request of their shape, or make one.  When the request
+ * has ended, put() returns it to the cache. */
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request);
 void coll__cache_put(struct coll_request *request);

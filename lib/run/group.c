@@ -27,9 +27,9 @@ struct note {
     int is_streams;  /* for a stream */
     struct coll__part part;
     struct coll__queue *queue; /* with the stage, of one that carries others */
-    struct coll_request *request; /* NULL for one that is fused, and where the
-                                     communicator had failed before; of one for a
-                                     stream what compares it, or NULL */
+    struct coll_request *request; /* NULL if fused, or if the communicator had failed;
+                                   * for a call on a stream the request that compares it
+                                   * (COLL_CHECK), or NULL */
 };
 
 _Thread_local int coll__group_depth;
@@ -186,7 +186,7 @@ static int make_stage(struct coll__queue *queue, size_t len)
     return COLL_OK;
 }
 
-/* Turn a note with others behind it into one allreduce on the stage. */
+/* Turn a note and those chained behind it into one allreduce on the stage. */
 static int use_stage(struct note *note, size_t len)
 {
     struct coll__problem pb = {.collective = note->args.collective,
@@ -326,8 +326,7 @@ static int run_requests(int is_streams)
     return gather_status(is_streams);
 }
 
-/* Put all calls for streams of one communicator into their streams; `first` is its
- * first note. */
+/* Enqueue all stream calls of one communicator; `first` is its first note. */
 static int run_streams_of(size_t first, const struct coll_args **calls)
 {
     struct coll_comm *comm = group.notes[first].comm;

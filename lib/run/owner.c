@@ -94,7 +94,7 @@ static void set_listed(struct coll_comm *comm, int is_active)
                               memory_order_relaxed);
 }
 
-/* Does something run, or may a launched graph begin something? */
+/* Does an operation run, or may a launched graph start one? */
 static int has_work(const struct coll_comm *comm)
 {
     return comm->run->n_running || comm->run->n_captured;
@@ -263,7 +263,7 @@ static struct coll_comm *take_next(void)
 }
 
 /* Release a communicator from the list.  If its caller has submitted something
- * meanwhile, start that first.  Once it is released and the lock is not held, the
+ * meanwhile, start that first.  After its release, and once the lock is released, the
  * communicator may have been freed. */
 static void give_back(struct coll_comm *comm)
 {
@@ -318,8 +318,8 @@ enum coll__found coll__active_move_all(void)
     return found;
 }
 
-/* The sleep counts news from before the look, so that nothing is missed that comes
- * after it. */
+/* The sleep is prepared before the look, so that news that comes after the look ends
+ * the sleep. */
 enum coll__found coll__active_look(struct coll__sleep *sleep)
 {
     enum coll__found found = FOUND_NONE;
@@ -346,7 +346,7 @@ enum coll__found coll__active_look(struct coll__sleep *sleep)
     return found;
 }
 
-/* Called by the reactor's waiters, which wait for other ranks. */
+/* Move everything while a thread waits in the reactor for other ranks. */
 static void move_for_waiters(void)
 {
     int n = ROUNDS;

@@ -27,7 +27,7 @@ static inline int coll__owner_refuses(struct coll_comm *comm, const char *who)
                : COLL_OK;
 }
 
-/* Acquire ownership for the call `who`, unless the call is refused. */
+/* Acquire ownership for the call `who`, unless coll__owner_refused() refuses it. */
 int coll__owner_enter(struct coll_comm *comm, const char *who);
 
 /* Release ownership: from now on other threads may move what runs. */
@@ -88,8 +88,8 @@ static inline int coll__active_is_alone(const struct coll_comm *comm)
 /* ---- thread.c ------------------------------------------------------------ */
 
 /* Use the progress thread of the process, if COLL_PROGRESS allows one, until
- * coll__comm_drop_thread().  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller
- * moves everything, and nobody tries again. */
+ * coll__comm_drop_thread().  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller moves
+ * everything, and the thread is not tried again. */
 int coll__comm_take_thread(struct coll_comm *comm);
 
 /* The same for work that nobody else would move, such as that of streams; also for a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parts.c - parts in order of where they begin: then each need only be compared
- * with what reaches farthest of those before it.
+/* parts.c - find overlapping parts by sorting them by where they begin.  Then each part
+ * need only be compared with the one before it that ends last.
  */
 #include "lib/run/parts.h"
 
@@ -16,7 +16,7 @@ static uintptr_t end_of(const struct coll__parts *parts, size_t i)
     return begin_of(parts, i) + parts->counts[i] * parts->size;
 }
 
-/* List the parts that are somewhere, in[n], and say whether they are in order.
+/* List the parts that are not empty in in[n].  Returns whether they are sorted.
  */
 static int list(const struct coll__parts *parts, size_t *in, size_t *n)
 {
@@ -45,7 +45,7 @@ static void merge(const struct coll__parts *parts, const size_t *from,
                     : from[b++];
 }
 
-/* The parts that are somewhere, in order, into order[]; their number. */
+/* Sort the parts that are not empty into order[].  Returns their number. */
 static size_t sort(const struct coll__parts *parts, size_t *order,
                    size_t *spare, size_t *n_looks)
 {
@@ -91,7 +91,7 @@ int coll__parts_meet(const struct coll__parts *a, const struct coll__parts *b,
     size_t *of_a = sorter->room, *of_b = of_a + a->n, *spare = of_b + b->n;
     size_t n_a = sort(a, of_a, spare, &sorter->n_looks);
     size_t n_b = sort(b, of_b, spare, &sorter->n_looks);
-    uintptr_t far_a = 0, far_b = 0; /* how far those before reach */
+    uintptr_t far_a = 0, far_b = 0; /* where the parts before end */
 
     for (size_t i = 0, j = 0; i < n_a || j < n_b; sorter->n_looks++) {
         int is_a = j == n_b ||

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Parts of one buffer; one of no elements is nowhere. */
+/* Parts of one buffer.  A part without elements overlaps nothing. */
 struct coll__parts {
     uintptr_t base;                /* address of the buffer */
     size_t size;                   /* bytes of an element */
@@ -14,7 +14,7 @@ struct coll__parts {
     int n;
 };
 
-/* What it takes to put them in order without an allocation. */
+/* Memory for sorting, so that a check allocates nothing. */
 struct coll__sorter {
     size_t *room;   /* [3n] */
     size_t n_looks; /* at parts, so far */
@@ -22,12 +22,13 @@ struct coll__sorter {
 
 /* Do two of these parts share bytes?
  *
- * Cost:      n looks where parts are in order, else n log n.
+ * Cost:      n looks at parts if they are in order, else n log n.
  */
 int coll__parts_overlap(const struct coll__parts *parts,
                         struct coll__sorter *sorter);
 
-/* Does one of a share bytes with one of b, which have no more than n? */
+/* Does a part of a share bytes with a part of b?  Each has at most n parts, for the
+ * sorter's room of 3n. */
 int coll__parts_meet(const struct coll__parts *a, const struct coll__parts *b,
                      struct coll__sorter *sorter);
 

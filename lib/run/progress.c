@@ -50,7 +50,7 @@ static void empty_stage(const struct coll_request *request)
     }
 }
 
-/* A receive expects the signature that the sender's message has. */
+/* Return the signature that the message for a receive must have: the sender's. */
 static struct coll__signature stamp_of_recv(const struct coll_request *request)
 {
     struct coll__signature sig = request->call.sig;
@@ -236,8 +236,8 @@ int coll__run_quiesce(struct coll_comm *comm)
     return status;
 }
 
-/* The program failed with this status: the communicator's failure, or COLL_OK while
- * its cause is being found out. */
+/* The program failed with this status.  Returns the communicator's failure, or COLL_OK
+ * while the cause is not known yet. */
 static int failed(const struct coll_request *request, int status)
 {
     return coll__comm_run_failed(request->call.comm, &request->call.sig,
@@ -268,7 +268,7 @@ void coll__request_join(struct coll_request *request)
     append(&request->call.comm->run->queues[request->channel], request);
 }
 
-/* The number up to which all collectives of the history have ended. */
+/* Return the number up to which all collectives of the history have ended. */
 static uint64_t ended_up_to(struct coll_comm *comm,
                             const struct coll__history *history)
 {
@@ -285,7 +285,7 @@ static uint64_t ended_up_to(struct coll_comm *comm,
     return seq;
 }
 
-/* The collective that runs on that channel has ended: on to the next. */
+/* The collective that runs on that channel has ended: begin the next one. */
 static void end_first(struct coll_comm *comm, struct coll__queue *queue)
 {
     struct coll_request *request = queue->first;
@@ -304,7 +304,7 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
         begin(queue->first);
 }
 
-/* Half a round of progress for the collectives of all channels: `go` is
+/* Do half a round of progress for the collectives of all channels: `go` is
  * coll__prog_look() or coll__prog_advance().  COLL_OK, or a status. */
 static int step(struct coll_comm *comm,
                 int (*go)(struct coll__prog *prog, int *moved), int *moved)
@@ -424,8 +424,8 @@ static void hand_out_lines(struct coll_comm *comm)
     coll__owner_acquire(comm);
 }
 
-/* The request's status.  Another thread may have ended it, so set this thread's last
- * error if it failed. */
+/* Return the request's status.  Another thread may have ended the request, so if it
+ * failed set this thread's last error, too. */
 static int status_and_why(struct coll_request *request)
 {
     int status = coll__request_status(request);

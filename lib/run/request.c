@@ -38,7 +38,8 @@ static int choose_named(const char *name, const struct coll__problem *pb,
     return COLL_ERR_INVALID;
 }
 
-/* The fastest algorithm by the tuning file, if COLL_ALGO allows it; else NULL. */
+/* Return the fastest algorithm according to the tuning file if COLL_ALGO allows it,
+ * else NULL. */
 static const struct coll__algo *choose_tuned(const struct coll_comm *comm,
                                              const struct coll__problem *pb,
                                              const struct coll__algo *cheapest)
@@ -344,7 +345,8 @@ void coll__requests_forget_own(struct coll_comm *comm)
     comm->run->own = NULL;
 }
 
-/* Take a kept request, or make one.  A named algorithm gets a request of its own. */
+/* Take a kept request, or make one.  Calls that name an algorithm have requests of
+ * their own. */
 static int take(struct coll_comm *comm, const struct coll_args *args,
                 const struct coll__problem *pb, struct coll_request **request)
 {

@@ -26,31 +26,33 @@ struct coll_request {
     size_t in_len, out_len; /* bytes of the buffers */
     struct coll__op own_op; /* the caller's function, where it has one */
     int channel;
-    int is_plain; /* all that there is to judge about a call like it is where
-                   * its buffers lie */
-    /* Of the last start; COLL_IN_PROGRESS while it runs.  The owner stores it with
-     * release, as the last thing that is done about the operation. */
+    int is_plain; /* for a call of this shape only the buffers' addresses need a
+                   * check */
+    /* The status of the last start; COLL_IN_PROGRESS while it runs.  The owner stores
+     * it with release, after everything else about the operation. */
     atomic_int status;
     struct coll__part *parts;  /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* started, submitted or idle after it */
     struct coll_request **queued_at; /* in its queue, while it runs */
-    /* Of one that is kept (cache.h): what it is found by, its place, whether a
-     * call has taken it, whether it was used again; its scratch then. */
+    /* The rest of this block is for requests that are kept (cache.h): hash finds the
+     * request, `at` is its place, is_idle says that no call uses it, is_used that it
+     * was used again, scratch is lent to it while a call uses it. */
     const char *algorithm; /* the plan's; and when it was started, and began: */
     double called, begun;  /* on the clock, while something is traced */
     uint64_t hash;
     size_t at, bytes;
     int is_kept, is_idle, is_used;
     struct coll__scratch *scratch;
-    /* Of a stream's: what started it, and by which ticket it is asked for. */
+    /* For a request on a stream: what started it, and the ticket that tells its
+     * state. */
     int is_streams;
     const struct coll__path *path;
     uint32_t ticket;
     struct coll_request *own_next, **own_at; /* among the caller's */
 };
 
-/* Of a call; what a stream comes to names it, be it the legacy one
- * (lib/device/cuda_stream.h). */
+/* Return the series of a call.  Every stream has a non-NULL handle here, the legacy
+ * default stream too (lib/device/cuda_stream.h). */
 static inline enum coll__series coll__series_of(const struct coll_args *args)
 {
     return args->stream ? SERIES_STREAM : SERIES_HOST;
@@ -58,29 +60,30 @@ static inline enum coll__series coll__series_of(const struct coll_args *args)
 
 /* ---- request.c ----------------------------------------------------------- */
 
-/* Give a problem arrays of its own, in *numbers, the caller's to free; none where it
- * has none.  COLL_OK or COLL_ERR_NOMEM, not logged. */
+/* Copy a problem's arrays into *numbers, which the caller frees; NULL if the problem
+ * has no arrays.  COLL_OK or COLL_ERR_NOMEM, not logged. */
 int coll__request_numbers(struct coll__problem *pb, size_t **numbers);
 
-/* What names the problem's operation, but for its number. */
+/* Return the signature of the problem's operation, without its number. */
 struct coll__signature coll__request_signature(const struct coll__problem *pb,
                                                const struct coll__op *op,
                                                enum coll__series series);
 
-/* Stamp the request with what names its operation, but for the number, and with its
- * algorithm where ranks may not choose for themselves. */
+/* Write the signature of its operation into the request, without the number, and with
+ * the algorithm id unless each rank may choose its own algorithm. */
 void coll__request_stamp(struct coll_request *request,
                          const struct coll__op *op);
 
-/* The algorithm for a call; a status, logged. */
+/* Choose the algorithm for a call.  A status, logged. */
 int coll__request_choose(const struct coll_comm *comm,
                          const struct coll_args *args,
                          const struct coll__problem *pb,
                          const struct coll__algo **algo);
 
 /* Make a request for a problem that coll__args_check() has made of args; the
- * problem's arrays are copied.  Scratch is its own, or lent (coll__prog_lend())
- * before each start.  op: what args->op was, if it may be that no more; or NULL.
+ * problem's arrays are copied.  The request has its own scratch, or, with
+ * is_lent_scratch, gets scratch before each start (coll__prog_lend()).  op: a copy of
+ * the operation args->op, whose handle may have been destroyed since; or NULL.
  * Logged. */
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb, int is_lent_scratch,
@@ -96,18 +99,18 @@ int coll__request_plan(const struct coll_comm *comm,
                        const struct coll__problem *pb, struct coll__plan *plan,
                        double *seconds);
 
-/* Make a request for the caller, of the problem that coll__args_check() has made of
- * args, or, pb NULL, of a call for a stream; destroy one that has ended.  As owner;
- * statuses, logged. */
+/* Make a request for the caller; pb is the problem that coll__args_check() has made of
+ * args, or NULL for a call on a stream.  Destroy a request that has ended.  As owner; a
+ * status, logged. */
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
                          const struct coll__problem *pb,
                          struct coll_request **request);
 int coll__request_destroy(struct coll_request *request);
 
-/* Free the caller's request, in a child of the process that made it. */
+/* Free the caller's request in a forked child. */
 void coll__request_abandon(struct coll_request *request);
 
-/* Free the caller's requests that are left; also in a child. */
+/* Free the requests that the caller has not destroyed; also in a child. */
 void coll__requests_forget_own(struct coll_comm *comm);
 
 /* The channel of a problem's messages, the same on every rank. */
@@ -116,16 +119,17 @@ int coll__channel_of(const struct coll_comm *comm,
 
 /* ---- progress.c; all as owner -------------------------------------------- */
 
-/* Queue the request, which does not run; it begins when the channel is free. */
+/* Queue a request that is not running.  It begins when its channel is free. */
 int coll__request_start(struct coll_request *request);
 
-/* Begin a collective that runs as listed while nothing else runs, and carry it
- * out as far as it goes at once.  Its status; if that is COLL_IN_PROGRESS, it
- * must join the queue. */
+/* While nothing else runs: begin a collective of the listed engine, and carry it out as
+ * far as possible without waiting.  Returns its status.  After COLL_IN_PROGRESS the
+ * request must join the queue by coll__request_join(). */
 int coll__request_dash(struct coll_request *request);
 void coll__request_join(struct coll_request *request);
 
-/* Wait until it is done, and move all others meanwhile; its status. */
+/* Wait until the request has ended, and move all others meanwhile.  Returns its
+ * status. */
 int coll__request_wait(struct coll_request *request, double timeout);
 
 /* Nothing moved in a wait for the request: check whether that is a stall, as
@@ -135,9 +139,9 @@ int coll__request_check_stall(struct coll_request *request, double timeout,
 
 /* ---- for the caller's own requests, without owning the communicator -------- */
 
-/* Start it, or leave that to a thread that does it sooner; move it on, without
- * waiting; wait for it, timeout s at most.  Each returns a status, the last two the
- * request's. */
+/* launch: start the request, or submit it to a thread that starts it sooner.  test:
+ * move it without waiting.  finish: wait for it, at most `timeout` s.  launch returns a
+ * status, the others return the request's status. */
 int coll__request_launch(struct coll_request *request);
 int coll__request_test(struct coll_request *request);
 int coll__request_finish(struct coll_request *request, double timeout);

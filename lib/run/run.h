@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run.h - what lib/run keeps on a communicator: its owner, what runs, what is kept.
  *
- * All of it is the owner's (owner.h), but for the atomics, each of which says who else
- * uses it.
+ * Only the owner (owner.h) uses these fields, except the atomics, whose comments say
+ * who else does.
  */
 #ifndef COLL_LIB_RUN_RUN_H
 #define COLL_LIB_RUN_RUN_H
@@ -18,8 +18,8 @@ struct coll_request;
 /* Who may move the communicator: owner.c. */
 enum coll__owner { OWNER_NONE, OWNER_FREE, OWNER_TAKEN };
 
-/* What has been started on a channel and has not ended, in that order.  Of
- * collectives the first one runs, alone; sends and receives all run. */
+/* The operations of a channel that were started and have not ended, in order.  Only the
+ * first collective runs; sends and receives all run. */
 struct coll__queue {
     struct coll_request *first, **last;
     unsigned char *stage; /* allreduces that travel as one */
@@ -29,15 +29,16 @@ struct coll__queue {
 struct coll__run {
     /* Who owns the communicator: owner.c. */
     atomic_int owner; /* enum coll__owner */
-    /* The thread that is within a caller's function for an operation of it; 0:
-     * none is.  Relaxed: a thread looks for itself alone. */
+    /* The thread that runs a caller's function (coll_op_create_user()) for this
+     * communicator; 0: none.  Relaxed, since each thread only compares it with
+     * itself. */
     _Atomic(pthread_t) calling;
-    atomic_int missed; /* somebody would have moved it, and sleeps now */
+    atomic_int missed; /* a thread wanted to move it, and sleeps now */
     int is_active;     /* it is in the active list; under owner.c's lock */
     struct coll_comm *next_active, **active_at; /* under that lock */
     _Atomic(struct coll_request *) submitted; /* by its caller; latest first */
-    int has_thread; /* the caller's: 1 it has the progress thread, -1 that could
-                     * not be made, 0 nobody has asked */
+    int has_thread; /* 1: it uses the progress thread; -1: that could not be started; 0:
+                     * not tried.  For the caller only */
 
     /* What runs: progress.c. */
     struct coll__queue queues[COLL__CHANNELS];
@@ -60,12 +61,12 @@ struct coll__run {
 
 /* ---- progress.c; all as owner -------------------------------------------- */
 
-/* Move what runs on.  COLL_OK, or the communicator's failure; *moved says
- * whether anything moved. */
+/* Move the running operations.  COLL_OK, or the communicator's failure; *moved says
+ * whether there was progress. */
 int coll__run_progress(struct coll_comm *comm, int *moved);
 
-/* The communicator failed: let its transports touch nobody's buffers any more
- * and end what runs.  Returns the failure. */
+/* The communicator failed: stop its transports, so that they touch no buffer any more,
+ * and end the running operations.  Returns the failure. */
 int coll__run_quiesce(struct coll_comm *comm);
 
 /* What lib/run keeps on a communicator. */

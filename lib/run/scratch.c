@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scratch.c - a pool of scratch.
  *
- * There are as many pieces as operations had scratch at the same time: one,
- * where each call waits for its end, and it is as long as the longest needs.
- * Lengths are powers of two, so that one of the right length is found at once;
- * pages that nobody writes cost nothing.
+ * The pool has as many pieces as operations needed scratch at the same time.  If all
+ * calls are blocking that is one piece, as long as the longest need.  Lengths are
+ * powers of two, so that one of the right length is found at once; pages that nobody
+ * writes cost nothing.
  *
- * What is kept beside the longest is bounded; and a long one goes when a thousand
- * operations could have done with half of it.
+ * The bytes that are kept besides the longest piece are bounded.  A long piece is freed
+ * when the last thousand operations needed at most half of it.
  *
- * A child that was forked amid a change frees by the list of all, which changes
- * only when the device is asked.
+ * A child may be forked while another thread changes the pool.  It frees the pieces by
+ * the list `all`, which changes only when a piece is allocated or freed.
  */
 #include "lib/run/scratch.h"
 #include "lib/trace/log.h"
@@ -21,8 +21,8 @@
 #define MANY ((size_t)64 << 20) /* bytes */
 #define PATIENCE 1000           /* takes */
 
-/* The power of two that is not below len, COLL__SCRATCH_SIZES where a number
- * has none. */
+/* Return i with 2^i the least power of two that is at least len; COLL__SCRATCH_SIZES if
+ * a size_t cannot hold that. */
 static int size_of(size_t len)
 {
     if (len <= LEAST)
@@ -65,7 +65,7 @@ static void destroy(struct coll__pool *pool, struct coll__scratch *scratch)
     free(scratch);
 }
 
-/* An idle one of 2^size bytes, out of the list; NULL: there is none. */
+/* Take an idle piece of 2^size bytes out of its list.  NULL: there is none. */
 static struct coll__scratch *find(struct coll__pool *pool, int size,
                                   const struct coll__device *device)
 {
@@ -79,8 +79,8 @@ static struct coll__scratch *find(struct coll__pool *pool, int size,
     return found;
 }
 
-/* Let go of the longest idle one that is shorter than 2^size: a longer one is
- * to come in its place. */
+/* Free the longest idle piece that is shorter than 2^size, since a longer one will
+ * replace it. */
 static void drop_shorter(struct coll__pool *pool, int size,
                          const struct coll__device *device)
 {
@@ -92,7 +92,7 @@ static void drop_shorter(struct coll__pool *pool, int size,
         destroy(pool, shorter);
 }
 
-/* Let go of a long one that nobody has needed for a while. */
+/* Free long pieces that no operation has needed for a while. */
 static void drop_idle(struct coll__pool *pool)
 {
     for (int size = size_of(MANY) + 1; size < COLL__SCRATCH_SIZES; size++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scratch.h - the memory in which operations of a communicator hold what is
- * between their steps: lent to those that run, not to each shape.
+/* scratch.h - memory for intermediate results of a communicator's operations.  It is
+ * lent to the operations that run; shapes that do not run hold none.
  */
 #ifndef COLL_LIB_RUN_SCRATCH_H
 #define COLL_LIB_RUN_SCRATCH_H
@@ -29,21 +29,21 @@ struct coll__pool {
     uint64_t n_takes;
 };
 
-/* Take len bytes out of the pool, which gets them from the device where it has
- * none that are idle.
+/* Take len bytes from the pool, which allocates them on the device if no idle piece is
+ * long enough.
  *
- * Shapes:    aligned to a page; what was in them is left there.
- * Ownership: *scratch is the pool's, to be put back.
+ * Shapes:    aligned to a page; the content is not cleared.
+ * Ownership: *scratch stays the pool's; coll__scratch_put() returns it.
  * Errors:    COLL_ERR_NOMEM, logged.
- * Cost:      no allocation where as many as are taken now were taken before, of
- *            these lengths or longer; see scratch.c for what is given back.
+ * Cost:      no allocation if as many pieces, of these lengths or longer, were in use
+ *            at once before; scratch.c says when the pool frees pieces.
  */
 int coll__scratch_take(struct coll__pool *pool,
                        const struct coll__device *device, size_t len,
                        struct coll__scratch **scratch);
 void coll__scratch_put(struct coll__pool *pool, struct coll__scratch *scratch);
 
-/* Give all to the device, also what was not put back. */
+/* Free all pieces, also those that were not put back. */
 void coll__pool_fini(struct coll__pool *pool);
 
 #endif

@@ -18,53 +18,57 @@ struct coll__view;
 struct coll_request;
 
 struct coll__stream_calls {
-    /* See whether there may be devices, if none was found so far: before a call
-     * that is like none before.  Costs about a microsecond then. */
+    /* If no device was found so far, look again.  Called before a call of a new shape;
+     * costs about a microsecond. */
     void (*look_for_devices)(void);
 
     /* Does a buffer of the call lie on a device? */
     int (*owns)(const struct coll_args *args);
 
-    /* Judge a call; carry one out that is in no group; carry out all that a group
-     * has for one communicator, compared before.  Statuses, logged. */
+    /* check: check a call's arguments.  call: carry out a call that is in no group.
+     * run: carry out all calls of a group for one communicator, after they were
+     * compared.  Each returns a status, logged. */
     int (*check)(struct coll_comm *comm, const struct coll_args *args);
     int (*call)(struct coll_comm *comm, const struct coll_args *args);
     int (*run)(struct coll_comm *comm, const struct coll_args *const calls[],
                int n);
 
-    /* The request by which the ranks compare a call of a group (COLL_CHECK), to be
-     * started and waited for, then given to compared(); or NULL.  As owner. */
+    /* Make the request by which the ranks compare a call of a group (COLL_CHECK), or
+     * NULL.  The caller starts it, waits for it and passes it to compared().  As
+     * owner. */
     int (*compare)(struct coll_comm *comm, const struct coll_args *args,
                    struct coll_request **request);
     void (*compared)(struct coll_request *request);
 
-    /* A request for such a call: made, to be freed as others are; started; waited
-     * for, by its status, which look() brings up to date. */
+    /* request: make a request for a stream call; it is freed as others are.  start:
+     * start it.  look: update its status.  wait: wait for its end, at most `timeout`
+     * s. */
     int (*request)(struct coll_comm *comm, const struct coll_args *args,
                    struct coll_request **request);
     int (*start)(struct coll_request *request);
     void (*look)(struct coll_request *request);
     void (*wait)(struct coll_request *request, double timeout);
 
-    /* Move on what the streams have come to.  COLL_OK, or the communicator's
+    /* Move the operations that streams have reached.  COLL_OK, or the communicator's
      * failure.  As owner. */
     int (*move)(struct coll_comm *comm, int *moved);
 
-    /* The communicator has failed: let streams that wait go on.  As owner. */
+    /* The communicator has failed: release the streams that wait for it.  As owner. */
     void (*release)(struct coll_comm *comm);
 
-    /* On the progress thread: look at streams that stand still, if it is time. */
+    /* On the progress thread: check streams that make no progress, if a check is
+     * due. */
     void (*watch)(void);
 
     /* The view that plans for the communicator's GPUs are priced on, or NULL. */
     const struct coll__view *(*view)(const struct coll_comm *comm);
 
-    /* Let the other ranks read GPU memory in place, or (is_new 0) no longer.
-     * Collective; a status, logged. */
+    /* Register GPU memory, which the other ranks may then read in place; or, with
+     * is_new 0, end the registration.  Collective; a status, logged. */
     int (*enroll)(struct coll_comm *comm, const char *who, void *ptr,
                   size_t bytes, int is_new);
 
-    /* Give back device memory that communicators left behind. */
+    /* Free device memory that destroyed communicators left behind. */
     void (*reclaim)(void);
 
     /* Add this host's GPUs to its topology. */
@@ -74,8 +78,8 @@ struct coll__stream_calls {
 /* NULL in a libcoll without CUDA (lib/api/attachments.c). */
 extern const struct coll__stream_calls *const coll__stream_calls;
 
-/* Is the call for a stream?  Where no driver is in the process this is a look at
- * one word. */
+/* Is the call for a stream?  In a process without a CUDA driver this only reads one
+ * word. */
 static inline int coll__is_stream_call(const struct coll_args *args)
 {
     return args->stream ||

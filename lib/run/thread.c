@@ -62,8 +62,8 @@ static int is_stopping(void)
     return atomic_load_explicit(&self.is_stopping, memory_order_acquire);
 }
 
-/* Look once more before sleeping: what comes after this look wakes the thread.
- * Messages do so only on a core of its own. */
+/* Look once more before sleeping: news that comes after this look wakes the thread.
+ * Messages wake it only if it has a core of its own. */
 static enum coll__found look(struct coll__sleep *sleep)
 {
     if (self.has_core)
@@ -72,8 +72,9 @@ static enum coll__found look(struct coll__sleep *sleep)
     return coll__active_move_all();
 }
 
-/* Sleep until there is something to move; 1 if a last look found something.  *nap is
- * how long to sleep if what comes may wake nobody. */
+/* Sleep until there is something to move.  Returns 1, without a sleep, if a last look
+ * found something.  *nap is the length of the sleep if news may not wake this
+ * thread. */
 static int doze(double *nap)
 {
     struct coll__sleep sleep;

@@ -66,7 +66,8 @@ void coll__history_aside(struct coll__history *h,
                           memory_order_release);
 }
 
-/* Read the send or receive under way.  Returns 1 and *sig, or 0 if there is none. */
+/* Read the send or receive that this rank is in.  Returns 1 and *sig, or 0 if there is
+ * none. */
 static int get_aside(struct coll__history *h, struct coll__signature *sig)
 {
     uint64_t words[3];

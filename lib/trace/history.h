@@ -29,8 +29,9 @@ struct coll__history {
 };
 
 /* Is it time to look for messages of operations that other ranks called instead of this
- * rank's?  Asked before an operation starts.  The answer is yes at every 256th
- * operation, so that an operation is looked for before the history forgets it. */
+ * rank's?  Call this before each operation.  It returns 1 at every 256th operation, so
+ * that messages of an operation are looked for before the history forgets the
+ * operation. */
 static inline int coll__history_is_look_due(const struct coll__history *h)
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
@@ -38,7 +39,8 @@ static inline int coll__history_is_look_due(const struct coll__history *h)
     return n % (COLL__HISTORY / 4) == COLL__HISTORY / 4 - 1;
 }
 
-/* Note that the next operation starts; that all operations up to seq have ended. */
+/* start: note that the next operation starts.  end: note that all operations up to seq
+ * have ended. */
 void coll__history_start(struct coll__history *h,
                          const struct coll__signature *sig);
 void coll__history_end(struct coll__history *h, uint64_t seq);

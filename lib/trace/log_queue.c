@@ -28,8 +28,9 @@
 #include <unistd.h>
 
 #define MAX_WAITING 128u
-#define STUCK_S 0.05     /* s until a stderr that took nothing is tried again */
-#define LAST_WORDS_S 0.5 /* s for the lines that are left at the process's end */
+#define STUCK_S 0.05     /* if stderr took nothing, try again after so many s */
+#define LAST_WORDS_S 0.5 /* at the process's end, wait so many s for stderr to take the
+                          * last lines */
 
 /* ---- the queue -------------------------------------------------------------- */
 
@@ -195,7 +196,7 @@ static int write_first(void)
 }
 
 /* One thread writes at a time; other threads leave their lines to it.  If a handler is
- * set meanwhile, the rest is left to the handler. */
+ * set meanwhile, the handler gets the remaining lines. */
 static void write_all(int may_have_handler)
 {
     coll__lock(&coll__inner_lock);
