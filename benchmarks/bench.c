@@ -43,8 +43,8 @@ static int explain(const struct bench *b, int rc)
 
 /* ---- one size ---------------------------------------------------------- */
 
-/* Warm up, and find how many iterations fill the mode's time: the same number
- * on every rank. */
+/* Warm up, and find how many iterations take as long as the mode wants to measure: the
+ * same number on every rank. */
 static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
 {
     long warmup = b->args.warmup ? b->args.warmup : 1;
@@ -149,8 +149,8 @@ static int gather(struct bench *b, int calls, struct bench_result *result)
     return rc;
 }
 
-/* A time that is shorter than the barrier's means nothing: the operation took
- * less than the barrier beside it. */
+/* Is the time shorter than that of the barrier in each iteration?  Then it says nothing
+ * about the operation. */
 static int is_noise(const struct bench *b, const struct bench_result *r)
 {
     return r->p50 > 0 ? r->p99 > NOISY * r->p50
@@ -387,7 +387,8 @@ static int take_device(struct bench *b)
     return rc != COLL_OK;
 }
 
-/* The library knows the algorithms, and lists them when this is none. */
+/* Check the algorithm's name by the library, which knows the algorithms and lists them
+ * if the name is wrong. */
 static int join(struct bench *b)
 {
     const char *algo = b->args.algo;

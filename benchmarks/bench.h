@@ -40,10 +40,10 @@ struct bench_case {
     enum coll_op op;
     int root, rank, ranks;
     size_t count;
-    /* Of a collective whose name ends in v: what is sent to and received from
-     * each rank; `count` is their mean. */
+    /* For a collective whose name ends in v: the elements that are sent to and received
+     * from each rank.  Their mean is `count`. */
     const size_t *in_counts, *out_counts;
-    unsigned salt; /* content differs where this differs */
+    unsigned salt; /* cases with different salts have different content */
     void *stream;  /* of a device's buffers; else NULL */
 };
 
@@ -68,8 +68,9 @@ struct bench_op {
     int runs_ahead;
 
     enum bench_blocks in, out;
-    int trips; /* messages one after the other in an iteration, whose time is
-                * divided by them; 0 is 1 */
+    /* the number of messages that follow each other in an iteration; the time is
+     * divided by it.  0 means 1 */
+    int trips;
 
     /* Bytes moved, and bytes over the busiest link, each for one byte of a
      * rank's (or the root's) `in`.  algbw and busbw are computed from them. */
@@ -116,26 +117,27 @@ int bench_args_read(int argc, char **argv, const struct bench_op *op,
 
 /* ---- bench_data.c: whole numbers that every type holds exactly --------- */
 
-/* Return the value of that rank at that index, and its reduction over all
- * ranks. */
+/* Return the value of rank `rank` at element `index`; and the reduction of all ranks'
+ * values there. */
 long bench_value(const struct bench_case *c, int rank, size_t index);
 long bench_reduced(const struct bench_case *c, size_t index);
 
 typedef long bench_value_fn(const struct bench_case *c, int rank, size_t index);
 
-/* Write `count` values of that rank to buf, or count those that differ in buf.
+/* Write c->count values of rank `rank` to buf; or return how many elements of buf
+ * differ from them.
  */
 void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
                void *buf);
 size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
                        int rank, const void *buf);
 
-/* Return the case of block b alone, which has so many elements and its own
- * content. */
+/* Return the case of block b alone, which has `count` elements and content of its
+ * own. */
 struct bench_case bench_block(const struct bench_case *c, int b, size_t count);
 
-/* Return the number of elements of rank r's part: c's, or its own if the parts
- * are uneven. */
+/* Return the number of elements of rank r's part: counts[r], or c->count if counts is
+ * NULL. */
 size_t bench_count(const struct bench_case *c, const size_t *counts, int r);
 
 /* Write, or compare, the part of c's rank (which sends it in a gather and
@@ -149,8 +151,8 @@ size_t bench_differing_part(const struct bench_case *c, const size_t *counts,
 size_t bench_differing_parts(const struct bench_case *c, const size_t *counts,
                              const void *buf);
 
-/* Return what rank `from` sends to rank `to` if ranks send different amounts:
- * in turn half as much again as count, and half as much. */
+/* Return how many elements rank `from` sends to rank `to` in an uneven case: 1.5 count
+ * and 0.5 count alternate. */
 size_t bench_uneven(const struct bench_case *c, int from, int to);
 
 /* ---- bench_factor.c: for moved and traffic, of p ranks ------------------ */
@@ -172,20 +174,20 @@ void bench_pause(double seconds);
 
 struct bench_beside;
 
-/* Return a status.  *beside is the caller's to free in any case; all ranks have
- * one, or none has. */
+/* Prepare the large allreduce, on all ranks or on none.  Returns a status.  The caller
+ * frees *beside in any case. */
 int bench_beside_make(struct coll_comm *comm, size_t bytes,
                       struct bench_beside **beside);
 
-/* NULL: nothing. */
+/* With NULL these functions do nothing. */
 int bench_beside_start(struct bench_beside *beside);
 int bench_beside_end(struct bench_beside *beside);
 void bench_beside_free(struct bench_beside *beside);
 
 /* ---- bench_device.c: where buffers lie but on the host ------------------- */
 
-/* A device of this process.  Statuses are 0 or a COLL_ERR_*, which has been
- * explained. */
+/* A device of this process.  Functions return 0, or a COLL_ERR_* after they have
+ * printed the reason. */
 struct bench_device {
     const char *name;
     /* Choose a device for this thread by the rank's number on its host.
@@ -194,7 +196,7 @@ struct bench_device {
     void (*close)(void);
     int (*count)(void); /* number of devices that there are, after open() */
 
-    int (*alloc)(void **at, size_t len); /* is not said */
+    int (*alloc)(void **at, size_t len); /* prints no reason */
     void (*free)(void *at);
     int (*put)(void *to, const void *from, size_t len); /* from the host */
     int (*get)(void *to, const void *from, size_t len); /* to the host */
@@ -202,19 +204,20 @@ struct bench_device {
     void *(*stream)(void); /* of all operations */
     int (*copy)(void *to, const void *from, size_t len); /* in it */
     int (*wait)(void);     /* for its end */
-    /* Note the time when the stream comes here, i counting from 0; and return
-     * the seconds from mark i to the next one, after wait(). */
+    /* mark: enqueue time mark i (0, 1, ...) in the stream.  between: return the seconds
+     * from mark i to mark i + 1; call it after wait(). */
     int (*mark)(long i);
     double (*between)(long i);
 
-    /* Between the two, work that is put into the stream does not run, but
-     * becomes a graph that replaces the one before; and run the graph once. */
+    /* Work that is enqueued between capture() and capture_end() does not run: it
+     * becomes a graph, which replaces the previous graph.  launch() runs the graph
+     * once. */
     int (*capture)(void);
     int (*capture_end)(void);
     int (*launch)(void);
 
-    /* Start a computation of so much work in another stream, when `stream`
-     * comes here; and let `stream` wait for its end. */
+    /* fork: when the stream reaches this point, start a computation of `work` in
+     * another stream.  join: let the stream wait for the computation's end. */
     int (*fork)(uint64_t work);
     int (*join)(void);
 };
@@ -249,15 +252,15 @@ size_t bench_blocks_given(const struct bench_op *op,
 size_t bench_elements(const struct bench_op *op, const struct bench_args *args,
                       const struct coll_comm *comm, size_t bytes);
 
-/* Allocate them for the largest size.  Result: 0, or -1 without memory; the
- * caller gives them back in either case. */
+/* Allocate the buffers for the largest size.  Returns 0, or -1 if memory is short.  The
+ * caller calls bench_buffers_put() in either case. */
 int bench_buffers_get(const struct bench_op *op, const struct bench_args *args,
                       const struct bench_device *device, struct coll_comm *comm,
                       struct bench_buffers *buffers);
 void bench_buffers_put(struct bench_buffers *buffers);
 
-/* Write the content of pair i; and add the wrong elements of its result to the
- * errors. */
+/* fill: write the input of buffer pair i.  verify: add the number of wrong elements in
+ * the result of pair i to *errors. */
 int bench_buffers_fill(const struct bench_buffers *buffers,
                        const struct bench_case *c, int i);
 int bench_buffers_verify(const struct bench_buffers *buffers,
@@ -265,24 +268,24 @@ int bench_buffers_verify(const struct bench_buffers *buffers,
 
 /* ---- bench_memory.c ------------------------------------------------------ */
 
-/* Return the bytes that this machine still has, as far as it tells. */
+/* Return the bytes of memory that are available on this machine, as far as the kernel
+ * tells. */
 double bench_available_memory(void);
 
 /* ---- bench_turns.c: for programs that compare ways --------------------- */
 
-/* Replace each time by that of the slowest rank; every rank calls it. */
+/* Replace each time by the slowest rank's.  Collective. */
 int bench_slowest(struct coll_comm *comm, double *times, size_t n);
 
 /* The median; sorts the values. */
 double bench_median(double *values, size_t n);
 
-/* Allocate for the largest size, on all ranks or on none; every rank calls it.
+/* Allocate buffers for the largest size, on all ranks or on none.  Collective.
  */
 int bench_get_buffers(struct coll_comm *comm, const struct bench_args *args,
                       void **in, void **out);
 
-/* Write out what was printed, which may fail only now, on a full disk.  Returns
- * the exit status. */
+/* Flush stdout, since a full disk may only be noticed now.  Returns the exit status. */
 int bench_finish(const char *program, int status);
 
 /* ---- bench_report.c ---------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_args.c - the command line of the benchmarks: one table of options; each
- * collective has those that it can use. */
+/* bench_args.c - the command line of the benchmarks: one table of options.  Each
+ * collective has the options that make sense for it. */
 #include "benchmarks/bench.h"
 #include "tools/common/program.h"
 #include "tools/common/size.h"
@@ -15,7 +15,7 @@
 #define MOST_CALLS 1e8
 #define MOST_IDLE 1e6 /* ms */
 
-/* What the help says depends on the program; the texts are filled in by describe(). */
+/* Texts of the help that depend on the program; describe() fills them in. */
 static char types[128], ops[160], first[24], last[24], warmup[24], iters[96];
 
 /* ---- values that need a look ------------------------------------------- */

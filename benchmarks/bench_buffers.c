@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_buffers.c - what a rank sends and receives, on the host or on a device.
  *
- * Content is made and compared on the host.  A buffer on a device has a copy
- * there, which one buffer uses at a time.
+ * Content is made and compared on the host.  For buffers on a device the host has one
+ * image, which the device's buffers use in turn.
  */
 #include "benchmarks/bench.h"
 
@@ -50,8 +50,8 @@ size_t bench_elements(const struct bench_op *op, const struct bench_args *args,
 
 static size_t longer(size_t a, size_t b) { return a > b ? a : b; }
 
-/* Ask before allocating: memory that the kernel promises but does not have ends
- * the process. */
+/* Do the buffers fit into the available memory?  Ask before allocating, since the
+ * kernel may grant more than it has and then kill the process. */
 static int fits(const struct bench_buffers *b, size_t beside)
 {
     double all = b->n * ((double)b->in_len + (double)b->out_len);

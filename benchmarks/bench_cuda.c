@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_cuda.c - buffers on a GPU and a stream, as a program has them that uses
- * CUDA's driver.  The driver is loaded at run time. */
+/* bench_cuda.c - buffers on a GPU and a stream, by CUDA's driver API.  The driver is
+ * loaded at run time. */
 #include "benchmarks/bench.h"
 
 #include <cuda.h>
@@ -74,7 +74,8 @@ static struct {
 
 enum { THREADS = 256 }; /* of a block */
 
-/* Entry points are functions, but are found as data: a union converts them. */
+/* dlsym() returns data pointers, but entry points are functions: a union converts
+ * them. */
 static int load(char *why, size_t len)
 {
     union {

@@ -110,7 +110,7 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
     return x ^ x >> 15;
 }
 
-/* A value in [-limit, limit]; in [0, limit] for unsigned types. */
+/* Return a value in [-limit, limit], or in [0, limit] for unsigned types. */
 static long within(const struct bench_case *c, uint32_t random, long limit)
 {
     if (is_unsigned(c->type))
@@ -118,7 +118,7 @@ static long within(const struct bench_case *c, uint32_t random, long limit)
     return (long)(random % (2 * limit + 1)) - limit;
 }
 
-/* If there are more ranks than the type can count, the later ones add 0. */
+/* If there are more ranks than the type can count, the later ranks contribute 0. */
 static long sum_value(const struct bench_case *c, int rank, uint32_t at)
 {
     long limit = exact_limit(c->type) / c->ranks;
@@ -138,8 +138,8 @@ static long prod_value(const struct bench_case *c, int rank, uint32_t at)
     return random & 2 && !is_unsigned(c->type) ? -1 : 1;
 }
 
-/* All ranks have one value, but pairs of ranks have one above and one below it,
- * so that the average is a whole number. */
+/* All ranks contribute the same value, except that in some pairs of ranks one
+ * contributes 1 more and the other 1 less.  So the average is a whole number. */
 static long avg_value(const struct bench_case *c, int rank, uint32_t at)
 {
     long limit = exact_limit(c->type) / c->ranks - 2;
@@ -154,8 +154,8 @@ static long avg_value(const struct bench_case *c, int rank, uint32_t at)
                                           : common;
 }
 
-/* True or false: 0 and 1 only for operations that would turn another value into
- * 1. */
+/* Return 0 for false, and any other number for true.  A single rank contributes 0 or 1,
+ * since its result is its input. */
 static long truth(const struct bench_case *c, int rank, uint32_t at)
 {
     uint32_t random = mix(at, (uint32_t)rank, c->salt);

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Work through `work` multiplications a thread; len bytes at out get the results. */
+/* Do `work` multiplications in each thread, and write the results to len bytes at
+ * out. */
 extern "C" __global__ void __launch_bounds__(256)
     bench_compute(void *out, size_t len, uint64_t work)
 {

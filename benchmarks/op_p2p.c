@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_p2p.c - messages between the ranks of a pair, 2k and 2k + 1: there and
- * back again, many one way, many both ways.  As OSU's latency, bw and bibw.
+/* op_p2p.c - messages between the ranks of a pair, 2k and 2k + 1: there and back again,
+ * many one way, many both ways, like OSU's latency, bw and bibw.
  *
  * All pairs are busy at once; bandwidth is that of one pair.  The last of an
  * odd number of ranks is its own partner.
@@ -33,7 +33,7 @@ static size_t verify_window(const struct bench_case *c, const void *out)
     return n;
 }
 
-/* Only the second of a pair receives; the last of an odd number does. */
+/* Only the second rank of a pair receives, and a rank that is its own partner. */
 static size_t verify_one(const struct bench_case *c, const void *out)
 {
     return partner(c) > c->rank ? 0 : verify_window(c, out);
@@ -51,7 +51,8 @@ static int receive(const struct bench_case *c, void *out,
     return coll_recv(out, c->count, c->type, partner(c), comm, c->stream);
 }
 
-/* Start a group of n messages to the partner, from it, or both. */
+/* Carry out a group of n messages: to the partner if `in` is set, from the partner if
+ * `out` is set. */
 static int window(const struct bench_case *c, const void *in, void *out, int n,
                   struct coll_comm *comm)
 {
@@ -81,7 +82,8 @@ static int ping(const struct bench_case *c, const void *in, void *out,
     return rc ? rc : receive(c, out, comm);
 }
 
-/* One byte, which fits in the sender's `out` and the receiver's `in`. */
+/* Send one byte back from the second rank to the first.  It uses the buffers that are
+ * free: the sender's `in` and the receiver's `out`. */
 static int answer(const struct bench_case *c, const void *in, void *out,
                   struct coll_comm *comm)
 {

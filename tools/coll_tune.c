@@ -166,7 +166,8 @@ static void report(const struct tune_options *options, struct coll_comm *comm,
                options->path);
 }
 
-/* Returns errors of operations; *status is that of the file, the same on every rank. */
+/* Measure and write the file.  Returns an operation's error; *status is 1 if the file
+ * could not be written, the same on every rank. */
 static int tune(const struct tune_options *options, struct coll_comm *comm,
                 int *status)
 {

@@ -26,8 +26,8 @@ struct options {
     int max_restarts;
     double timeout;    /* s; 0 for none */
     const char *run_id; /* from the user, or NULL */
-    /* where collruns meet that were started separately on several hosts; NULL: there
-     * is only this one */
+    /* The meeting place of collruns that were started separately on several hosts.
+     * endpoint_host is NULL if there is only this collrun. */
     char endpoint[256]; /* --rdzv-endpoint; its parts: */
     const char *endpoint_host;
     int endpoint_port;
@@ -38,8 +38,8 @@ struct options {
     const char *hostfile;
     const char *include, *exclude; /* hosts and slots, "h1@h2:0,2" or NULL */
     const char *output_folder;     /* for copies of the ranks' output, or NULL */
-    int is_within;     /* srun or mpirun has started this collrun for one rank of
-                        * this many; 0: not so */
+    /* not 0: srun or mpirun has started this collrun for one of this many ranks */
+    int is_within;
     const char *slots; /* the hosts' slots, if is_within (hosts_write_slots()) */
     const char *scaling, *csv; /* "1,2,4" or NULL; the table's file */
     const char *models;        /* a table for each, "cnn,net"; or NULL */

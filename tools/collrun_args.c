@@ -302,7 +302,7 @@ static const struct program_option options[] = {
     {"within", 0, OPTION_INT, AT(is_within), "N", NULL, .help = NULL,
      .least = 1},
     ALSO("slots", OPTION_TEXT, AT(slots), "LIST"),
-    /* other launchers' options that one collrun on one machine ignores */
+    /* other launchers' options; a collrun on a single machine ignores them */
     ALSO("rdzv-backend", OPTION_NONE, 0, "NAME"),
     ALSO("standalone", OPTION_NONE, 0, NULL),
     ALSO("no-python", OPTION_NONE, 0, NULL),

@@ -40,8 +40,9 @@ static uint64_t hash_real(double value)
     return bits;
 }
 
-/* Return a number that differs where the value differs.  Of files only whether
- * they are named counts: hosts may have them in other places. */
+/* Return a number for the option's value; different values have different numbers.  For
+ * a file the number only says whether one is named, since its path may differ between
+ * hosts. */
 static uint64_t word_of(const struct args *args, const struct program_option *f)
 {
     const void *field = (const char *)args + f->at;

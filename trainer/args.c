@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.c - read the command line over the defaults, and check what no option
- * shows alone. */
+/* args.c - read the command line over the defaults, and check options that depend on
+ * each other. */
 #include "trainer/args.h"
 #include "trainer/config_file.h"
 #include "trainer/error.h"

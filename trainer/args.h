@@ -20,8 +20,8 @@ struct schedule {
     const char *text; /* as the user wrote it */
 };
 
-/* Everything that can be asked for.  An option with a fixed choice of words is
- * the index of the word. */
+/* The values of all options.  An option with a fixed choice of words is the index of
+ * the word. */
 struct args {
     const char *config; /* "" when not given */
     char *config_text;  /* the text of that file; args_fini() frees it */

@@ -64,8 +64,9 @@ void blocks_fini(struct blocks *b)
         b->device->release(b->sums[--b->n_sums]);
 }
 
-/* Each 1 in the counter stands for a sum that waits for this one.  The lowest 0
- * is where the new sum will wait; after the last block there is none. */
+/* The bits of `block` are a binary counter.  Each 1 stands for a kept sum of that
+ * level.  The new block is added to the kept sums below the lowest 0, and the result is
+ * kept at that level.  After the last block no sum is kept. */
 void blocks_add(struct blocks *b, size_t block, float *gradients, size_t at,
                 size_t n)
 {

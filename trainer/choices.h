@@ -13,8 +13,9 @@
 struct choice {
     const char *name; /* of the option, without dashes */
     char text
-        [CHOICE_TEXT]; /* as the user would write it; "" is none, and "on" or
-                             * "off" is of a switch */
+        /* as the user would write it; "" if there is none; "on" or "off" for a
+         * switch */
+        [CHOICE_TEXT];
     int is_switch;
     int is_standard; /* the value is the default */
     int is_in_head;  /* the head of a run's output already names it */

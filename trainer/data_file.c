@@ -113,8 +113,8 @@ static size_t copy_piece(struct data_unpacker *u, unsigned char *to, size_t len)
     return n;
 }
 
-/* Unpack up to `len` bytes of what was read into *n.  At the end of a part,
- * inflate() compares its check sum. */
+/* Unpack up to `len` bytes to `to`; *n is their number.  At the end of each part of the
+ * file, inflate() compares the part's check sum. */
 static int inflate_piece(struct data_file *f, unsigned char *to, size_t len,
                          size_t *n)
 {

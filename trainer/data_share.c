@@ -120,7 +120,7 @@ static const struct notice *find_leader(const struct notice *all, int n,
     return NULL;
 }
 
-/* Labels and a few pixels, which differ between files that are not the same. */
+/* Hash the labels and a few pixels: enough to notice different files. */
 static uint64_t digest_images(const struct images *images)
 {
     size_t n_pixels = images->n * images_len(images);

@@ -109,8 +109,8 @@ static struct ddp_part part_of(const struct ddp *d, const struct ddp_bucket *b,
     return (struct ddp_part){.first = b->first + from, .count = end - from};
 }
 
-/* The state is in the order of buckets; without ZeRO in that of parameters, as
- * in a checkpoint. */
+/* With ZeRO the optimizer's state is in the order of the buckets; without it, in the
+ * order of the parameters, as in a checkpoint. */
 struct ddp_part ddp_part(const struct ddp *d, int i, int rank)
 {
     struct ddp_part part = part_of(d, &d->buckets[i], rank);
@@ -142,7 +142,7 @@ size_t ddp_param_at(const struct ddp *d, size_t at)
     return 0;
 }
 
-/* Return how many of its parameters each rank updates; valid until the next
+/* Return how many parameters of the bucket each rank updates; valid until the next
  * call. */
 static const size_t *counts_of(struct ddp *d, const struct ddp_bucket *b)
 {
@@ -354,8 +354,8 @@ int ddp_average(struct ddp *d)
     return st;
 }
 
-/* Return the last gradient of a rank's part of the largest bucket, where no part
- * is empty. */
+/* Return the gradient that carries a NaN to rank `rank`: the last one of its part of
+ * the largest bucket, in which no rank's part is empty. */
 static float *canary(const struct ddp *d, int rank)
 {
     const struct ddp_bucket *b = largest_bucket(d);

@@ -120,9 +120,9 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
 int ddp_open_buckets(struct ddp *d);
 void ddp_drop_buckets(struct ddp *d);
 
-/* Return the part of bucket i that a rank updates; the number of parameters
- * that it updates of all buckets; and the parameter whose state is at a place
- * of this rank's. */
+/* ddp_part: return the part of bucket i that a rank updates.  ddp_n_own: return how
+ * many parameters of all buckets a rank updates.  ddp_param_at: return the parameter
+ * whose state is at index `at` of this rank's state. */
 struct ddp_part ddp_part(const struct ddp *d, int i, int rank);
 size_t ddp_n_own(const struct ddp *d, int rank);
 size_t ddp_param_at(const struct ddp *d, size_t at);

@@ -14,8 +14,8 @@
 
 struct model;
 
-/* Return how many values come before the first that is not finite; n when all
- * are. */
+/* Return how many values come before the first that is not finite; n if all are
+ * finite. */
 size_t finite_len(const float *values, size_t n);
 
 /* Return the first place in the last forward pass that is not finite, among the

@@ -30,8 +30,8 @@ void folder_fini(struct folder *f);
  * checkpoints are its own. */
 int folder_is_restart(const struct folder *f);
 
-/* Begin to write: go on with the run that is there, or move its checkpoints
- * away.
+/* Begin to write: continue the run whose checkpoints are in the folder (goes_on), or
+ * move these checkpoints away.
  *
  * Result:    0, or -1 with train_error() set.
  */

@@ -20,8 +20,8 @@ usage() {
     exit "$1"
 }
 
-# SET FILE SHA-256, of what is in the .gz, since packed the same files differ; but of an
-# archive as it is.
+# SET FILE SHA-256: for a .gz the sum of the unpacked file, since gzip may pack the same
+# file in different ways; for an archive the sum of the archive itself.
 sums='
 mnist train-images-idx3-ubyte ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db
 mnist train-labels-idx1-ubyte 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gradient_plan.c - go through the backward pass once, and take and give back buffers.
+/* gradient_plan.c - plan the buffers of the gradients by one walk through the backward
+ * pass.
  */
 #include "trainer/gradient_plan.h"
 

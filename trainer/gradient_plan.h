@@ -26,8 +26,8 @@ struct gradient_plan {
     char *is_free; /* [n_buffers], while planning */
 };
 
-/* Return the value that is the input of layer i, or that is added to its result
- * (0: none). */
+/* input_value: return the number of the value that is the layer's input.  added_value:
+ * return that of the value that is added to its result; 0: none. */
 int input_value(const struct layer *layer);
 int added_value(const struct layer *layer);
 

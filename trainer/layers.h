@@ -40,16 +40,19 @@ enum layer_kind {
 struct layer_spec {
     enum layer_kind kind;
     int units; /* output channels or features; 0: as many as come in */
-    int kernel, stride, pad; /* a window's side, step and rim; stride 0: 1 for a
-                              * convolution, the kernel for a pool */
+    /* a window's size, stride and padding; stride 0 means 1 for a convolution, and
+     * `kernel` for a pool */
+    int kernel, stride, pad;
     int relu;                /* 1: negative results become 0 */
     int no_bias;             /* of a convolution */
     int of_maps; /* of dropout: whole maps are dropped, not single values */
     float rate; /* dropout: the part that is dropped */
-    int from;   /* the input is the output of the layer so many before the
-                 * last one */
-    int plus;   /* if not 0: an output is added to the result, that of the
-                 * layer so many before the last one */
+    /* the input is the output of an earlier layer: 0: of the layer before; n: of the
+     * layer n before that */
+    int from;
+    /* if not 0: the output of an earlier layer is added to the result, counted as
+     * `from` */
+    int plus;
 };
 
 struct layer_ops;
@@ -92,8 +95,9 @@ struct pass {
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
     int n;        /* only the first images count, so many; 0: the whole chunk */
-    int is_first; /* gradients are written, not added:
-                   * model_clear_gradients() was called before */
+    /* gradients are written instead of added: model_clear_gradients() was called
+     * before */
+    int is_first;
     int (*needs)(void *arg, int layer); /* unless NULL: called before a layer is
                                          * run forward; 0, or -1 to stop */
     void *arg;

@@ -3,7 +3,7 @@
  *
  * out[o][y][x] = bias[o] + sum over i, ky, kx of
  *     weights[o][i][ky][kx] * in[i][stride y + ky - pad][stride x + kx - pad]
- * where values beyond the map's rim are 0.
+ * where values beyond the map's edge are 0.
  *
  * If a max pool follows, it should apply the relu, since it has only a quarter of
  * the values.  The result is the same: max and relu are monotonic.

@@ -3,10 +3,10 @@
  * deep network has it when its images are small: 3 x 3 on the last maps.
  *
  * Each image has one pixel of output, computed from all of its values: a product
- * with the matrix of those weights that meet the map.  The other weights only
- * ever meet the rim (eight of nine, for 3 x 3 on one pixel) and are never read.
- * oneDNN would reorder all weights for three kernels once a step, which takes
- * longer than the products.
+ * with the matrix of those weights that meet the map.  The other weights (eight of
+ * nine, for 3 x 3 on one pixel) only meet the padding and are never read.  oneDNN would
+ * reorder all weights for three kernels once a step, which takes longer than the
+ * products.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"
@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* Of the weights that see the map: [out channels][height][width][in channels] */
+/* The weights that meet the map: [out channels][height][width][in channels] */
 struct point {
     float *weights, *dweights; /* dweights: of one pass; NULL: forward only */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_pool_any.c - the largest value of each window of any size, step and rim,
- * in plain order; and relu.
+/* layers_pool_any.c - max pooling with any window size, stride and padding, in plain
+ * height, width, channel order; and relu.
  *
  * Windows may overlap, so that a value's gradient is a sum.  As in layers_pool.c
  * the backward pass finds the largest value again (the first one, if several are
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where a window is in its map, without the part beyond the rim. */
+/* Where a window is in its map, without the part in the padding. */
 struct window {
     int y0, y1, x0, x1;
 };
@@ -108,7 +108,8 @@ SIMD_BODY void window_forward_body(const struct layer *l, const float *in,
     }
 }
 
-/* Of the last eight channels, those that have their gradients already get none.
+/* The last eight channels may overlap the eight before: channels that were handled
+ * already get no second gradient.
  */
 SIMD_BODY void window_backward_body(const struct layer *l, const float *in,
                                     const struct window *w, const float *dout,

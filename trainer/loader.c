@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loader.c - two buffers that change places: one with the model, one with the
- * loader.
+/* loader.c - two buffers that are swapped: one belongs to the model, one to the loader.
  *
  * Who owns what: while `state` is BEGUN the loader thread owns the pick, what
  * it points to and the spare buffers, and uses them without the lock.  In every
@@ -9,8 +8,9 @@
  * before ASKED, and the training thread sees the images that were written
  * before FULL.
  *
- * A thread without a core comes late.  What it has not begun when it is needed,
- * the training thread takes back and gathers itself.
+ * The loader's thread is late if it gets no core.  If it has not begun to gather images
+ * when they are needed, the training thread takes the request back and gathers them
+ * itself.
  *
  * The loader waits only for the training thread, and calls neither libcoll nor
  * oneDNN: ranks that die, aborts and errors are noticed by the training thread,
@@ -150,8 +150,8 @@ void loader_ask(struct loader *l, const struct images_pick *pick)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Take back what was asked for; or wait for it if it has begun.  Returns 1 if
- * it is there. */
+/* End the current request: wait for it if the loader has begun it, else take it back.
+ * Returns 1 if its images are in the spare buffer. */
 static int finish(struct loader *l)
 {
     int is_full;

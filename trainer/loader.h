@@ -43,7 +43,7 @@ void loader_ask(struct loader *loader, const struct images_pick *pick);
 const unsigned char *loader_take(struct loader *loader,
                                  const struct images_pick *pick);
 
-/* Forget what was asked for: after the call nothing reads it any more. */
+/* Drop the current request.  After the call the loader reads none of its data. */
 void loader_drop(struct loader *loader);
 
 #endif

@@ -48,11 +48,11 @@ float *model_gradients(struct model *model);
 size_t model_n_params(const struct model *model);
 void model_changed(struct model *model);
 
-/* Prepare the gradients for a backward pass with is_first set, to which others
- * add.
+/* Prepare the gradients for the first backward pass of a step (pass->is_first), to
+ * which later passes add.
  *
- * Cost:      gradients of layers that overwrite them are not cleared, so that a
- *            large layer's are not written twice.
+ * Cost:      a layer whose first pass overwrites its gradients does not need them
+ *            cleared, so large gradients are not written twice.
  */
 void model_clear_gradients(struct model *model);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARKS 15 /* with up to so many epochs, each has its number below the
-                  * axis */
+/* up to this many epochs, each one has its number below the axis */
+#define MARKS 15
 
 /* ---- over epochs ------------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@
 
 #define INTERVAL 0.1 /* seconds until all ranks know of a signal */
 
-/* In the order of urgency: to save comes last, which does more. */
+/* In increasing order of precedence: SIGUSR1 comes last, since it also saves. */
 static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
@@ -33,16 +33,16 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Return 1 if the signal asks for nothing more: a run that ends saves and ends
- * anyway. */
+/* Return 1 if a further signal needs no action: a run that is ending after SIGUSR1
+ * saves and ends anyway. */
 static int is_served(int signal)
 {
     return signal == SIGUSR1 &&
            atomic_load_explicit(&was_caught, memory_order_relaxed);
 }
 
-/* Note the first signal of its kind.  Returns 1 if it was the first, or is to
- * be ignored. */
+/* Note the first signal of each kind.  Returns 1 if this was the first, or if the
+ * signal is ignored. */
 static int note(int signal)
 {
     static int has_come[N_SIGNALS];

@@ -53,8 +53,8 @@ const char *stop_name(int signal);
 int stop_asked(struct ddp *d, struct stop_pace *pace, int *signal);
 
 /* Return how many steps of `seconds` each the ranks make until they agree
- * again.  It was `was`, and grows twofold at most, since a step may have been
- * short by chance. */
+ * again.  `was` is the number so far; the result is at most twice that, since a step
+ * may have been short by chance. */
 size_t stop_every(size_t was, double seconds);
 
 #endif

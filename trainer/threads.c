@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Return a whole number from 1 on, or 0.  OpenMP allows a list for nested
- * levels, whose first number counts. */
+/* Return the variable's value, a whole number of at least 1, or 0 if it has none.
+ * OpenMP allows a list, for nested levels; its first number counts. */
 static uint64_t number_of(const char *name)
 {
     const char *text = getenv(name);

@@ -208,7 +208,8 @@ static void keep(struct cuda_ipc *tp)
     coll__unlock(&lock);
 }
 
-/* Take one that no rank has mapped any more off the list; or return NULL. */
+/* Remove from the list one transport state whose memory no rank has mapped any more,
+ * and return it; or return NULL. */
 static struct cuda_ipc *take_kept(void)
 {
     struct cuda_ipc **at = &kept, *tp;

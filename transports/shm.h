@@ -8,8 +8,8 @@
  * in lines read them.  So bytes for several receivers are written once.
  *
  *   fifo src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
- *   line:                full | what | signature | payload, or where it lies
- *   rank:                cell 0 .. m-1, and a bell
+ *   line: full | what | signature | payload, or its place rank: cell 0 .. m-1, and a
+ *   bell
  *
  * A message is one line or several (one for each cell or piece), in order.
  * Line k (counted from 0, for ever) is at k modulo n.  The sender alone writes

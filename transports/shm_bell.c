@@ -29,8 +29,9 @@ static int has_shared_cell(const struct shm *shm)
     return 0;
 }
 
-/* Does a message wait for a cell that may never come back, or may it do so soon?  After
- * some polls it does without a cell, and no rank announces that (shm_out.c). */
+/* Does a message wait, or may it soon wait, for a cell that may never become free?
+ * After some polls the message is sent without a cell (shm_out.c).  No bell rings for
+ * that, so this rank must go on polling. */
 static int is_kept_out(const struct shm *shm)
 {
     for (int i = 0; i < shm->n_lanes; i++) {

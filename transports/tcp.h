@@ -10,9 +10,9 @@
  * direction, and 15 us with one for both.
  *
  * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so one call
- * reads both.  Another length or another head is a mismatch, after which the lane cannot
- * be used.  Reading a short message also reads what follows it, up to TCP_AHEAD bytes, so
- * that many short messages cost few calls.
+ * reads both.  Another length or another signature is a mismatch, after which the lane
+ * cannot be used.  Reading a short message also reads what follows it, up to TCP_AHEAD
+ * bytes, so that many short messages cost few calls.
  *
  *   sender                                    receiver
  *   coll__connector() to its listener ............... the reactor hands the socket to the
@@ -70,8 +70,8 @@ struct tcp_card {
 
 #define TCP_ORDER 0x01020304u
 
-/* For a sealed lane (COLL_NET_ENCRYPT): the head is one record, and the bytes are as many
- * records as needed; both ranks know their lengths. */
+/* For a sealed lane (COLL_NET_ENCRYPT): the header (struct tcp_wire) is one record, and
+ * the bytes are as many records as needed; both ranks know their lengths. */
 #define TCP_HEAD_RECORD (sizeof(struct tcp_wire) + COLL__SEAL_BYTES)
 #define TCP_RECORD (COLL__SEAL_RECORD + COLL__SEAL_BYTES)
 
@@ -239,7 +239,7 @@ int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes);
  * follow the in->n_part bytes in in->part. */
 void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n);
 
-/* Look at the next message's head, if all of it has come: 1 and *wire, or 0. */
+/* Look at the next message's header: 1 and *wire if all of it has arrived, else 0. */
 int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire);
 
 /* Allocate tcp->bounce if the first receive reduces; returns 0 if the lane is lost. */

@@ -181,8 +181,9 @@ int tcp__count_ways(const struct tcp_card *card)
     return i > 1 ? i : 1;
 }
 
-/* List all of the other rank's addresses.  If there are several equal networks, the lower
- * rank's seat and the channel choose the first, whichever rank calls. */
+/* List all of the other rank's addresses.  If there are several equal networks, the
+ * first one to try is chosen by the channel and by the lower rank's number on its host,
+ * whichever rank calls. */
 static void choose_way(const struct tcp *tcp, struct tcp_conn *conn)
 {
     const struct tcp_card *card = &tcp->cards[conn->rank];

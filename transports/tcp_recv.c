@@ -50,7 +50,7 @@ void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n)
     xfer->done += whole;
 }
 
-/* Note that n bytes have come: the rest of the head, and some of the message. */
+/* Note that n bytes have arrived: the rest of the header, and some of the message. */
 static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
 {
     size_t head = sizeof(in->wire) - in->n_wire;
@@ -107,7 +107,7 @@ static int is_short(struct tcp_lane *in, size_t left)
     return in->ahead.bytes != NULL; /* without it goes as well */
 }
 
-/* Read the rest of the head and some of the body, from `ahead` or from the socket;
+/* Read the rest of the header and some of the body, from `ahead` or from the socket;
  * returns as recvmsg() does. */
 static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
 {

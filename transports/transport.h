@@ -31,14 +31,15 @@
 
 /* Hints about a message's bytes; the transport chooses how they travel. */
 struct coll__bytes {
-    /* Messages with the same name (not 0) have the same bytes: the bytes that a
-     * receive stores are sent next by the sends of its name, so one copy may serve
-     * all of them. */
+    /* Messages with the same name (not 0) carry the same bytes: what the receive with a
+     * name stores, the sends with that name send next.  So one copy may serve them
+     * all. */
     uint64_t name;
     size_t beside; /* bytes that the host's ranks read and write in this call; they
                     * compete for its caches */
-    /* For a send: only its receiver gets these bytes and stores them, while every rank
-     * does as much for others.  This rank copies its own part too. */
+    /* For a send.  is_exchange: only one receiver gets these bytes and stores them, and
+     * every rank sends and receives as much.  is_copied: this rank also copies its own
+     * part of the data. */
     unsigned is_exchange : 1, is_copied : 1;
     unsigned is_final : 1; /* for a receive: this call does not read the bytes again */
 };

@@ -292,8 +292,9 @@ void coll__ucx_context_put(struct ucx_context *context);
 
 /* File descriptors of a process; all ranks exchange theirs. */
 struct ucx_limits {
-    int32_t n_needed, n_free; /* n_needed: in all; n_free: unused ones, counted up to
-                               * n_needed */
+    /* n_needed: those that UCX will open; n_free: unused ones, counted up to
+     * n_needed */
+    int32_t n_needed, n_free;
     uint64_t limit;
 };
 
@@ -381,7 +382,8 @@ void coll__ucx_break(struct ucx_link *link, int status, ucs_status_t rc);
 /* Begin to close the endpoint, if there is one. */
 void coll__ucx_hang_up(struct ucx_link *link, int is_forced);
 
-/* Send that message to the worker, once; it waits for one that is under way. */
+/* Send a message of this kind to the link's worker, at most once.  While another
+ * message of the link is being sent, this one waits. */
 void coll__ucx_say(struct ucx_link *link, enum ucx_kind kind);
 void coll__ucx_heard(struct ucx_worker *worker, const struct ucx_wire *wire);
 

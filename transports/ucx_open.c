@@ -112,8 +112,9 @@ static int take_worker(struct ucx *ucx, int index, struct hello *mine)
     return rc;
 }
 
-/* Take a worker where this rank has a use for one.  For RDMA alone it does without
- * where that fails: there is another transport. */
+/* Take a worker if this rank needs one.  If UCX is used for RDMA only and the worker
+ * cannot be made, this rank does without UCX, since another transport reaches the other
+ * ranks. */
 static void come_in(struct ucx *ucx, const struct coll__tp_env *env,
                     struct hello *mine)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_recv.c - segments in: arrival, matching in order, landing.
+/* ucx_recv.c - receive segments: they arrive, are matched in order, and are stored.
  *
  * A segment that is next in order and whose receive is posted is copied or reduced
  * straight from UCX's memory.  Any other segment is kept in its slot: in UCX's memory if

@@ -26,8 +26,9 @@
 #define TURNS 256          /* rounds of progress between two checks for failed
                             * communicators */
 
-/* s, for sent messages to leave, and for UCX to cancel what was under way.  With those of
- * ucx.c, less than a second if the communicator has failed. */
+/* Time limits in s: for sent messages to leave, the same after a failure, and for UCX
+ * to cancel requests.  After a failure these and the limits of ucx.c add up to less
+ * than a second. */
 #define QUIET_SECONDS 0.5
 #define QUIET_FAILED_SECONDS 0.25
 #define CANCEL_SECONDS 0.2

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_build.c - how long it takes to build one rank's plan, and its memory.
  *
- * No rank needs the others to build its plan, so one process shows what a job
- * of any size would see.  Each row builds the plans of several ranks (the
- * first, the last and others between them), each once after one that is not
- * timed: the algorithm's own steps, fused, split and linked.  The machine has
- * hosts of 8 ranks.  Sizes are those of the whole vector: of an allgather, of
- * what it gathers.
+ * No rank needs the others to build its plan, so one process can measure what a rank of
+ * a job of any size would see.  Each row builds the plans of several ranks (the first,
+ * the last and others between them), each once untimed and once timed.  Building a plan
+ * means the algorithm's own steps, fusing, splitting and linking.  The machine has
+ * hosts of 8 ranks.  Sizes are those of the whole vector; of an allgather, those of the
+ * result.
  */
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
@@ -140,7 +140,7 @@ static double plan_bytes(const struct coll__plan *plan)
            (2 * n + 3 + plan->first_after[plan->n_steps]) * sizeof(int);
 }
 
-/* Estimate how many steps the split would make of the algorithm's own. */
+/* Estimate how many steps the split pass would make of the algorithm's steps. */
 static double guess_steps(const struct coll__algo *algo,
                           const struct coll__problem *pb, size_t chunk)
 {

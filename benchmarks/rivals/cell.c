@@ -2,10 +2,10 @@
 /* cell.c - one operation, size and number of ranks, by all libraries in turns.
  *
  * A first visit to each library warms it up and tells how long one operation
- * takes; the fastest library decides the batch for all.  Then come rounds: each
- * library once in a round, and another one first each time, so that drift
- * affects all alike.  The figure of a round is the median of its samples; that
- * of the cell is the median of its rounds.
+ * takes; the fastest library decides the batch for all.  Then come rounds.  In a round
+ * each library is measured once, and each round begins with another library, so that
+ * drift affects all alike.  The figure of a round is the median of its samples; that of
+ * the cell is the median of its rounds.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -17,8 +17,9 @@
 #define SLOW 2.0              /* s: an operation that takes longer is
                                * measured once */
 #define LONG 0.05             /* s: a batch that takes longer is made smaller */
-#define HOPELESS 4 /* a library that takes so many times the fastest's time,
-                    * and is slow, gets no larger size */
+/* a slow library that takes this many times as long as the fastest is not measured at
+ * larger sizes */
+#define HOPELESS 4
 
 static int by_value(const void *a, const void *b)
 {
@@ -99,7 +100,8 @@ static double probe(struct cell *cell, struct job *job, struct outcome *outcome)
                          : median(answer.seconds + 1, answer.n - 1);
 }
 
-/* Return the operations of a batch: the same for all libraries but the slowest.
+/* Choose how many operations are in a batch: the same number for all libraries except
+ * very slow ones.
  */
 static void set_batches(struct cell *cell, const double *each)
 {
@@ -137,10 +139,10 @@ static void keep_single(struct outcome *outcome)
     outcome->n_single = (int)n;
 }
 
-/* Small operations are also timed one by one, to find the slowest.  Memory from
- * the library's own allocator is fresh for each command too, and warmed up at
- * any size: other ranks map a buffer once in its life.  All are mapped once
- * each rank has been the root of a broadcast. */
+/* Small operations are also timed one by one, to find the slowest.  Memory from the
+ * library's own allocator is new for each command, too.  It is warmed up at any size,
+ * since other ranks map a buffer at its first use.  All buffers are mapped when each
+ * rank has been the root of a broadcast. */
 static void visit(struct cell *cell, struct job *job, struct outcome *outcome,
                   double seconds)
 {

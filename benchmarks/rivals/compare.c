@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare.c - the order of everything.
+/* compare.c - the program: in which order everything happens.
  *
  * For each number of ranks one job of every library is started.  All are up at
  * once, but sleep unless they are being measured.  The machine's limits are
@@ -96,7 +96,7 @@ static void meet(struct run *run, int f)
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
 }
 
-/* Return 1 if form f can be started with so many ranks; if not, note why. */
+/* Return 1 if form f can be started with `ranks` ranks; if not, note why. */
 static int may_start(struct run *run, int f, int ranks)
 {
     char *trouble = run->result.troubles[f];
@@ -323,8 +323,8 @@ static int finish(int status)
     return 1;
 }
 
-/* Return 1 if this file can be written after everything is measured.  It is not
- * changed. */
+/* Return 1 if the file can be written at the end of the run.  The file is not changed
+ * now. */
 static int try_place(const char *path, const char *option)
 {
     int is_new, fd;

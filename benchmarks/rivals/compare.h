@@ -49,17 +49,17 @@ struct hosts {
 int hosts_parse(const char *text, struct hosts *hosts);
 int hosts_parse_rate(const char *text, struct hosts *hosts);
 
-/* Create them: 0, or 1 after a sentence about what is missing.  And remove
- * them, if there are any. */
+/* hosts_up: create the hosts.  Returns 0, or 1 after printing what is missing.
+ * hosts_down: remove them, if there are any. */
 int hosts_up(struct hosts *hosts);
 void hosts_down(struct hosts *hosts);
 
-/* Return the ranks on each host, for so many in all, which are numbered host by
- * host; 0 if that number does not fit the hosts. */
+/* Distribute `ranks` ranks, which are numbered host by host: each[h] of them are on
+ * host h.  Returns 0 if that number does not fit the hosts. */
 int hosts_place(const struct hosts *hosts, int ranks, int each[MAX_HOSTS]);
 
-/* Return the bytes that at least one of the hosts must send or receive: the
- * most of any host; `bytes` is the cell's size. */
+/* Return the bytes that the busiest host must send or receive; `bytes` is the cell's
+ * size. */
 double hosts_crossing(const struct hosts *hosts, enum peer_op op, size_t bytes,
                       int ranks);
 
@@ -80,8 +80,8 @@ struct args {
     const char *json, *plot; /* files, or NULL */
 };
 
-/* Result:    1 and *status when the program ends at once, after a sentence if
- *            something is wrong.
+/* Returns 1 and *status if the program must end now, after an error sentence if there
+ * is an error.
  */
 int args_read(int argc, char **argv, struct args *args, int *status);
 
@@ -123,7 +123,8 @@ int form_is_for(const struct form *form, const struct args *args);
  * installed.  Result: 1 if it is there. */
 int find_ours(char to[512], const char *name);
 
-/* Words of `across` that are replaced: by h1:2,h2:2, and by the path of rsh. */
+/* Words in `across` that form_line() replaces: by hosts such as h1:2,h2:2, and by the
+ * path of rsh. */
 #define RANKS_THERE "@ranks"
 #define RSH_THERE "@rsh"
 
@@ -148,7 +149,8 @@ void form_line(const struct form *form, const struct place *place, int ranks,
 
 /* ---- job.c -------------------------------------------------------------- */
 
-/* The ranks of one library.  A job that failed has ended, and `why` says why.
+/* The ranks of one library.  If a job failed, its processes have ended and `why` has
+ * the reason.
  */
 struct job {
     const struct form *form;
@@ -163,13 +165,13 @@ struct job {
     char version[96], why[400];
 };
 
-/* Begin to start the job; job_meet() waits until it has started.  Result: 0, or
- * -1 with why. */
+/* Begin to start the job.  job_meet() waits until all its ranks are ready.  Each
+ * returns 0, or -1 with the reason in job->why. */
 int job_start(struct job *job);
 int job_meet(struct job *job, double seconds);
 
-/* Return the seconds of one operation in each sample: from the first rank's
- * beginning to the last one's end, divided by the batch. */
+/* The result of a command: for each sample the seconds of one operation, from the first
+ * rank's beginning to the last rank's end, divided by the operations in a batch. */
 struct answer {
     enum peer_status status;
     int n;
@@ -181,7 +183,7 @@ int job_measure(struct job *job, const struct peer_command *command,
 void job_end(struct job *job);
 
 double now_seconds(void);
-extern volatile sig_atomic_t caught; /* the signal that has come, or 0 */
+extern volatile sig_atomic_t caught; /* the signal that was caught, or 0 */
 
 /* ---- limits.c ----------------------------------------------------------- */
 
@@ -192,27 +194,28 @@ struct limits {
     double yield;      /* round trip of two processes on one core, s */
     struct area {
         size_t bytes; /* of each buffer of each core */
-        /* Bytes a second, in and out together; [all cores?][past the cache?] */
+        /* Bytes a second, read and written together; first index: 1 for all cores
+         * together, second index: 1 for stores that bypass the caches. */
         double copy[2][2], sum[2][2];
     } areas[N_AREAS];
-    /* 0: all above is of the host; else the areas are of copies between buffers
-     * of a GPU, and all numbers of an area are the same. */
+    /* 0: all limits are the host's.  Else the areas are those of copies between buffers
+     * of a GPU, and all numbers of an area are equal. */
     int n_gpus;
     double gpu_small; /* s, of a copy of 8 bytes there */
 };
 
-/* Return how many cores this process may use; and their numbers, [MAX_CORES],
- * unless cores is NULL. */
+/* Return how many cores this process may use, and write their numbers to
+ * cores[MAX_CORES] unless cores is NULL. */
 int cores_list(int *cores);
 
-/* Measure; bandwidth for buffers of at most so many bytes of a core, and
- * somewhat more.  limits_median() returns the median over several calls. */
+/* Measure the machine's limits; bandwidth for buffers of up to somewhat more than
+ * `most` bytes a core.  limits_median() returns the median over several calls. */
 int limits_measure(double most, struct limits *limits);
 void limits_median(const struct limits *runs, int n, struct limits *limits);
 
-/* limits_gpu.c: the same for copies inside a GPU, by the driver; on which areas
- * are measured.  Also the number of GPUs, and the name of the first.  Result:
- * 0, or 1 after a sentence about what is missing. */
+/* limits_gpu.c: limits_measure_gpu() measures copies inside a GPU by the driver, for
+ * the same areas.  limits_find_gpu() finds the number of GPUs and the name of the
+ * first.  Each returns 0, or 1 after printing what is missing. */
 int limits_measure_gpu(double most, struct limits *limits);
 int limits_find_gpu(int *n, char name[128]);
 
@@ -247,8 +250,8 @@ struct cell {
     double limit;         /* s, filled in when the limits are known */
 };
 
-/* Measure in every job that is up, in about `allowance` seconds; `before` is
- * the same cell of the size before, or NULL. */
+/* Measure the cell in every job that is up, in about `allowance` seconds.  `before` is
+ * the cell of the next smaller size, or NULL. */
 void cell_measure(struct cell *cell, const struct cell *before,
                   struct job *jobs, const struct args *args, double allowance);
 double median(double *values, int n); /* sorts them */
@@ -258,8 +261,8 @@ double median(double *values, int n); /* sorts them */
 double model_bytes(enum peer_op op, size_t bytes, int ranks);
 double model_buffers(const struct cell *cell, int n_cores); /* bytes a core */
 double model_limit(const struct cell *cell, const struct limits *limits);
-/* On several hosts: the time that the link takes for the bytes that must cross
- * it, or without a rate the time of plain sockets; 0 when unknown. */
+/* On several hosts: return the time that the link takes for the bytes that must cross
+ * it, or, if the link has no rate limit, the time of plain sockets; 0 if unknown. */
 double model_link(const struct cell *cell, const struct hosts *hosts);
 
 /* ---- machine.c ---------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forms.c - the libraries, each started as a person would who knows it.
+/* forms.c - the libraries, each started as its experienced users would start it.
  *
  * If each rank has a core it is bound to it, as Open MPI does by default.  With
  * more ranks than cores the launchers bind nothing (peer_loop.c does, the same

@@ -56,7 +56,7 @@ int hosts_parse_rate(const char *text, struct hosts *hosts)
 
 /* ---- the hosts ---------------------------------------------------------- */
 
-/* The script prints the folder, and explains itself what is wrong. */
+/* The script prints the folder, or an error sentence of its own. */
 static int read_folder(const char *command, char folder[64])
 {
     FILE *answer = popen(command, "re");

@@ -320,7 +320,8 @@ static int receive(struct job *job, int r, double deadline, struct round *round)
     return 0;
 }
 
-/* Add a rank's answer to the whole: the earliest beginning, the latest end. */
+/* Merge a rank's answer into the job's: the earliest beginning and the latest end
+ * count. */
 static void merge(struct round *all, const struct round *one, int is_first)
 {
     if (is_first) {
@@ -421,8 +422,9 @@ static void ask_to_quit(const struct job *job)
             return; /* it is gone already */
 }
 
-/* End the launcher before the ranks, so that it can remove what they leave: it
- * ends by itself if all is well; else it gets a moment to notice. */
+/* End the launcher before the ranks, so that it can remove what they leave: After a
+ * regular end the launcher ends by itself; after an error it gets a moment to
+ * notice. */
 static void end_launcher(struct job *job)
 {
     double seconds = caught || !job->is_up ? 0.5 : 10;

@@ -2,8 +2,8 @@
 /* kernels.c - the inner loops that measure the machine's bandwidth.
  *
  * They use whole cache lines, by vectors as wide as a line.  A sum reads two
- * lines and writes one.  Stores past the caches save the read of the line that
- * is written, and are faster if nothing stays in a cache anyway.
+ * lines and writes one.  Stores that bypass the caches save the read of the line that
+ * is written.  They are faster if the buffers are larger than the caches.
  */
 #include "benchmarks/rivals/compare.h"
 

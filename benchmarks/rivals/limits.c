@@ -124,7 +124,8 @@ static void exchange(const struct helper *h)
     }
 }
 
-/* One waits before it writes: there and back, so many times in a part. */
+/* Exchange a flag n times.  One side waits before it writes, so each exchange is there
+ * and back. */
 static inline void there_and_back(const struct helper *h, int n, int yields)
 {
     struct line *mine = &h->board->flags[h->rank];
@@ -189,7 +190,8 @@ static void stream_one(const struct helper *h, float *buffers, int area,
     }
 }
 
-/* Measure all sizes and kernels; way 1 is the sum, way 2 past the caches. */
+/* Measure all sizes and kernels.  Bit 1 of `way` selects the sum, bit 2 stores that
+ * bypass the caches. */
 static void stream(const struct helper *h)
 {
     size_t most = area_bytes[h->n_areas - 1];

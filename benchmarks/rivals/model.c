@@ -10,11 +10,11 @@
  *     reduce_scatter  p n in,  n out            (p + 1) n   (n: the input)
  *     alltoall        p n in,  p n out          2 p n
  *
- * over the bytes that all cores together read and write a second, in the better
- * of the two ways of storing, when they add (allreduce, reduce_scatter) or copy
- * buffers of that size.  No transport between processes reaches this with
- * memory of any kind: one that goes through shared memory writes and reads
- * everything once more, unless the buffers lie there (coll_mem_alloc).
+ * divided by the bytes that all cores together read and write a second when they add
+ * (allreduce, reduce_scatter) or copy buffers of that size, with the faster of the two
+ * kinds of stores.  No transport between processes reaches this with memory of any
+ * kind: a transport that goes through shared memory writes and reads everything once
+ * more, unless the buffers themselves are in shared memory (coll_mem_alloc).
  *
  * Latency.  No rank can leave before it has seen the flags of all others, which
  * takes as long as an exchange of flags between two cores; a broadcast needs
@@ -24,12 +24,12 @@
  * The larger of the two is the limit.
  *
  * On several hosts the limit is the link's alone: the bytes that must go through the
- * busiest one (hosts.c) over its rate, of which a packet of 1,514 bytes, with its
- * headers, leaves 1,448 for them.  On a link without a rate, as long as plain sockets
- * took.
+ * busiest one (hosts.c) divided by its rate.  A packet of 1,514 bytes carries 1,448 of
+ * them, since the rest is headers.  On a link without a rate limit the limit is the
+ * time of plain sockets.
  *
- * On GPUs the bytes are those, each GPU's part of them over what its copies read and
- * write a second; and no operation is done sooner than a copy of 8 bytes.
+ * On GPUs each GPU's part of the same bytes is divided by what its copies read and
+ * write a second, and no operation is faster than a copy of 8 bytes.
  */
 #include "benchmarks/rivals/compare.h"
 

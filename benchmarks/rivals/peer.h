@@ -68,8 +68,8 @@ struct peer_lib {
 };
 extern const struct peer_lib peer_lib;
 
-/* Of buffers on a GPU, a CUstream that exists before init(); NULL for the
- * host's. */
+/* For buffers on a GPU: a CUstream, which exists before init().  NULL for buffers on
+ * the host. */
 extern void *peer_stream;
 
 /* ---- messages ----------------------------------------------------------- */
@@ -127,9 +127,9 @@ struct peer_shared {
     struct peer_line arrived[PEER_MAX_RANKS]; /* how often */
 };
 
-/* Return when every rank has called it.  What a rank wrote to shared memory
- * before the call, all others see after it.  Yields early if `is_crowded`:
- * there are more ranks than cores. */
+/* Return when every rank has called it.  All ranks see after the call what any rank
+ * wrote to shared memory before it.  Yields early if `is_crowded`: there are more ranks
+ * than cores. */
 void peer_barrier(struct peer_shared *shared, int rank, int ranks,
                   int is_crowded);
 

@@ -26,7 +26,8 @@ static int init(int *argc, char ***argv, int *rank, int *ranks)
 
 static void fini(void) { MPI_Finalize(); }
 
-/* Take the first of the lines and fields that implementations return. */
+/* Return a short version text: implementations return several lines and fields, of
+ * which the first is enough. */
 static const char *version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

@@ -46,7 +46,7 @@ static int failed(const char *what)
     return -1;
 }
 
-/* Return the bytes that a call moved; 0 if it would have to wait, -1 if it
+/* Return the bytes that a send() or recv() moved: 0 if the call would block, -1 if it
  * failed. */
 static ssize_t moved(ssize_t n, int is_recv)
 {
@@ -182,7 +182,7 @@ static int allreduce(const float *in, float *out, size_t count, int root)
     return rc ? rc : gather_round(out, count, me + 1);
 }
 
-/* Partial sums are in one of two blocks in turn, the last one in out. */
+/* Partial sums alternate between two blocks; the last sum goes to out. */
 static int reduce_scatter(const float *in, float *out, size_t count, int root)
 {
     static float *sums;

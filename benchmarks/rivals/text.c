@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The head of a library's column of times, and of its share of the limit if it
- * is libcoll. */
+/* The title of each library's column of times, and for libcoll also that of its share
+ * of the limit. */
 static const struct {
     const char *time, *limit;
 } heads[N_FORMS] = {{"libcoll", "limit"}, {"coll-mem", "mem-lim"},

@@ -89,9 +89,9 @@ int coll__plan_build_in_slot_order(const struct coll__algo *algo,
                                    const struct coll__slots *room,
                                    struct coll__plan *plan);
 
-/* Return the buffers, as bits 1 << BUF_..., that other ranks may read directly: those
- * with the same layout on all ranks, if the callers' buffers have it.  The other ranks
- * are taken to work in place if this rank does. */
+/* Return the buffers that other ranks may read directly, as bits 1 << BUF_...: those
+ * that have the same layout on all ranks.  The function assumes that all ranks work in
+ * place if this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
 /* Return the problem to build if the buffers `direct` are read directly.  The receivers

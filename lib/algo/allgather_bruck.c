@@ -57,7 +57,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 }
 
 /* The last message waits only for the rounds that bring its blocks.  The first message
- * leaves from IN, while the own block is copied to scratch. */
+ * leaves from IN, while this rank's own block is copied to scratch. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

@@ -125,8 +125,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 /* Predict when the last message of the rounds so far has left, and when it has
  * arrived.  A round ends with the blocks of the round before, if there are any, since
- * every round sends the own block.  Half of the packed blocks are there early.  The
- * slot of a long packed message is free again when the message has arrived and is
+ * every round sends the rank's own block.  Half of the packed blocks are there early.
+ * The slot of a long packed message is free again when the message has arrived and is
  * unpacked. */
 static double cost(const struct coll__problem *pb)
 {

@@ -106,7 +106,8 @@ static void allreduce(const struct climb *c, const struct coll__team *team)
     plan_finish(c->pb, c->plan, c->vector);
 }
 
-/* Reduce-scatter; go on with the own shard, if this rank has one; allgather. */
+/* Reduce-scatter; then the outer levels for this rank's own shard, if it has one; then
+ * allgather. */
 static void between(const struct climb *c, const struct coll__team *team,
                     const struct cut *cut, int owners)
 {

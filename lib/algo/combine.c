@@ -5,7 +5,7 @@
  * come; they need no space of their own.  Otherwise all operands come at once and are
  * combined in the canonical tree.  Each pair is combined in the left operand's place,
  * or in the right one's if this rank's own operand is in it.  So the result is where
- * the own operand was.
+ * this rank's operand was.
  */
 #include "lib/algo/combine.h"
 #include "lib/util/util.h"

@@ -61,7 +61,8 @@ void coll__plan_combine(struct coll__plan *plan,
 double coll__combine_cost(const struct coll__view *view, enum coll__order order,
                           double n, double come, int is_together);
 
-/* The part of it that one piece of each operand takes if nothing else is under way. */
+/* Return the part of coll__combine_cost() that one piece of each operand takes if
+ * nothing else is under way. */
 double coll__combine_latency(const struct coll__view *view,
                              enum coll__order order, double n);
 

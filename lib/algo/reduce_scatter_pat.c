@@ -54,7 +54,7 @@ static struct coll__span own_part(const struct coll__problem *pb, int x)
     return x ? coll__part(pb, BUF_IN, pb->rank - x) : coll__own_in(pb);
 }
 
-/* Copy the own operands into scratch and note the places. */
+/* Copy this rank's operands into scratch and note the places. */
 static struct layout pack(const struct coll__problem *pb,
                           struct coll__plan *plan)
 {

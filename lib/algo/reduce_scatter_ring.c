@@ -15,7 +15,7 @@
 #include "lib/algo/combine.h"
 
 /* Return the place for the sum of a part in step s: one of two places in scratch in
- * turn, or the own operand's place if IN may be overwritten. */
+ * turn, or the place of this rank's operand if IN may be overwritten. */
 static struct coll__span place(const struct coll__problem *pb, int part, int s,
                                size_t slot)
 {

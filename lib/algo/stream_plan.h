@@ -8,8 +8,8 @@
 /* Return the problem of rank r, which works in place if this rank does. */
 struct coll__problem coll__problem_of(const struct coll__problem *pb, int r);
 
-/* Build the plan of a rank, with messages of at most `room->slot` bytes, not yet in
- * the order of order.  A status, logged. */
+/* Build the plan of a rank, with messages of at most room->slot bytes.  Its steps are
+ * not yet in slot order.  A status, logged. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
                          const struct coll__slots *room,

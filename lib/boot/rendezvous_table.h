@@ -3,10 +3,11 @@
  * it tells each: decisions only, no sockets.
  *
  * Each rank says that it is here.  When all have, each is welcomed and hands in its
- * block.  Once its parent's block is there too, the rank is handed that block.  A rank
- * that has to wait keeps its connection while a seat is free, so that its death is
- * noticed at once.  Without a free seat the rank is sent away; it comes again and starts
- * over.  So rank 0 holds few sockets, however many ranks there are.
+ * block.  Once its parent's block is there too, the rank is handed that block.  Rank 0
+ * can keep a limited number of connections, called seats.  A rank that has to wait
+ * keeps its connection while a seat is free, so that its death is noticed at once.
+ * Without a free seat the rank is sent away; it comes again and starts over.  So rank 0
+ * holds few sockets, however many ranks there are.
  */
 #ifndef COLL_LIB_BOOT_RENDEZVOUS_TABLE_H
 #define COLL_LIB_BOOT_RENDEZVOUS_TABLE_H

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16 /* devices that the ranks of a host use; beyond this number they
-                        * are not told apart */
+/* devices of one host's ranks; beyond this number they are not told apart */
+#define MAX_DEVICES 16
 
 /* ---- what a rank says ---------------------------------------------------- */
 

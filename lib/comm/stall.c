@@ -36,10 +36,10 @@
 #define LOOK_AROUND_S 0.02
 #define HOST_TEXT 80 /* bytes of " on HOST" */
 #define ASK_S 1.0    /* s before the first question; each next one takes twice as long */
-#define TURNS 10     /* a wait allows this many times the time for one answer, since
-                      * other waits ask too */
-#define STILL_S 2.0 /* if so many s lie between two looks at the clock, the process was
-                     * stopped */
+/* a wait allows this many times the time for one answer, since other waits ask too */
+#define TURNS 10
+/* if so many s lie between two looks at the clock, the process was stopped */
+#define STILL_S 2.0
 
 /* ---- where a rank is ----------------------------------------------------- */
 

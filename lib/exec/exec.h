@@ -113,8 +113,9 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 /* Does listed.c run it?  Such programs are small: one coll__prog_look() may be enough. */
 int coll__prog_is_listed(const struct coll__prog *prog);
 
-/* Return bytes: of the scratch that its runs need on the device, its own or lent; of all
- * other memory that it holds on the host, and on the device. */
+/* Return numbers of bytes.  scratch: the scratch that a run needs on the device, its
+ * own or lent.  bytes, on_device: all other memory that the program holds, on the host
+ * and on the device. */
 size_t coll__prog_scratch(const struct coll__prog *prog);
 size_t coll__prog_bytes(const struct coll__prog *prog);
 size_t coll__prog_on_device(const struct coll__prog *prog);

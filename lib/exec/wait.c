@@ -155,8 +155,9 @@ static int was_peers_core(const struct coll__wait *wait)
            coll__now() - wait->idle_since < PEER_S;
 }
 
-/* If this happens wait after wait, the kernel has put both ranks on one core, since
- * other programs use the other cores.  That may pass, so spin again after a while. */
+/* If the yields of several waits in a row go to the peer (was_peers_core()), the kernel
+ * has put both ranks on one core, since other programs use the other cores.  That may
+ * pass, so spin again after a while. */
 static int is_kept_waiting(struct coll__wait *wait)
 {
     if (wait->n_shy)

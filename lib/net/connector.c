@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connector.c - one line per address: it connects, proves the secret, and tries again
- * after a pause when an attempt fails.
+/* connector.c - connect to one of several addresses.  Each address has a struct line,
+ * which connects, proves the secret, and tries again after a pause when an attempt
+ * fails.
  *
- * A line remembers the last answer that it heard.  An attempt that the deadline cuts
- * short has heard nothing, so it does not change that.
+ * A line keeps its last result for error messages.  An attempt that the deadline cuts
+ * short has no result, so the line keeps the result before.
  */
 #include "lib/net/connector.h"
 #include "lib/net/handshake.h"
@@ -140,7 +141,7 @@ static void explain(struct coll__call *call)
 }
 
 /* Has the host been silent?  It may be down, or a firewall drops packets to it.  Two
- * attempts are needed: one alone may only mean that no thread looked at the line. */
+ * attempts are needed: one alone may only mean that no thread served this line. */
 static int is_silent(const struct line *line)
 {
     return line->n_unheard >= UNHEARD &&
@@ -311,7 +312,8 @@ static int judge(struct coll__call *call, struct line *line)
     return fd;
 }
 
-/* Continue a line whose socket is ready; returns the socket if the proof succeeded. */
+/* Continue the attempt of a line whose socket is ready.  Returns the socket if the
+ * proof succeeded, else -1. */
 static int go_on(struct coll__call *call, struct line *line)
 {
     ssize_t n;
@@ -389,7 +391,8 @@ static int list_files(const struct coll__call *call,
     return n;
 }
 
-/* Continue the lines that are ready; returns the proved socket, or -1. */
+/* Continue the lines whose sockets are ready.  Returns the socket on which the proof
+ * succeeded, or -1. */
 static int take_ready(struct coll__call *call, const struct pollfd *fds)
 {
     int found = -1;

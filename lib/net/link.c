@@ -155,7 +155,8 @@ static int is_same(const struct coll__wire_head *a,
     return a->tag == b->tag && a->src == b->src && a->dst == b->dst;
 }
 
-/* Remove an early opening of this wire with this head (NULL: any); returns it. */
+/* Remove and return an early opening of this wire with this frame header; NULL: of any
+ * wire, or with any header. */
 static struct early *take_early(const struct coll__wire *wire,
                                 const struct coll__wire_head *head)
 {
@@ -169,7 +170,8 @@ static struct early *take_early(const struct coll__wire *wire,
     return e;
 }
 
-/* Drop an early opening: it has ended, or more frames came, which cannot be kept. */
+/* Drop an early opening: the other end has closed it, or has sent more frames, which
+ * cannot be kept. */
 static void not_to_wait(struct coll__wire *wire,
                         const struct coll__wire_head *head)
 {

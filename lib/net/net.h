@@ -27,7 +27,7 @@
 #define COLL__SILENCE_PROBE 1  /* s, between two keep-alive probes */
 #define COLL__SILENCE_LOOK 0.5 /* s, between two looks at what has been acknowledged */
 
-/* What an error says of a rank on such a host, after its name. */
+/* What an error says of a rank on a silent host, after the rank's name. */
 #define COLL__SILENT_TEXT                                                      \
     "has fallen silent: its host, or the network to it, has been down "        \
     "for " STRING_OF(COLL__SILENCE) " s"

@@ -41,7 +41,8 @@ static struct {
     struct coll__task *later;         /* at their times, in any order */
 } reactor = {.epoll_fd = -1, .wake_fd = -1};
 
-/* The function that progresses communicators; set once, move last. */
+/* The function that progresses communicators.  It is set once; `move` is stored after
+ * n_busy. */
 static struct {
     atomic_int *n_busy;
     _Atomic(void (*)(void)) move;

@@ -83,7 +83,8 @@ void coll__reactor_deadline(struct coll__source *source, double deadline);
 void coll__reactor_remove(struct coll__source *source);
 int coll__reactor_release(struct coll__source *source);
 
-/* Run the task once, soon; run it at that time or soon after; cancel it. */
+/* defer: run the task once, soon.  defer_until: run it at that time or soon after.
+ * cancel: do not run it. */
 void coll__reactor_defer(struct coll__task *task);
 void coll__reactor_defer_until(struct coll__task *task, double when);
 void coll__reactor_cancel(struct coll__task *task);

@@ -19,7 +19,8 @@
  *             3     7
  *
  * So the blocks of every subtree are contiguous, its head's first.  If a host has ranks
- * 8 k ... 8 k + 7, they form a connected part of the tree; so for any power of two.
+ * 8 k ... 8 k + 7, they form a connected part of the tree; the same holds for any power
+ * of two.
  *
  * The roundest rank in (a, b] has b's bits down to the highest bit in which a and b
  * differ, and zeros below.  All numbers of the range agree above that bit, so each level

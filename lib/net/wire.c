@@ -29,7 +29,7 @@ struct coll__wire_chunk {
     unsigned char bytes[];
 };
 
-/* Encryption: a frame's head and body travel as records; a long body as several. */
+/* Encryption: a frame's header and body travel as records, a long body as several. */
 struct coll__wire_crypt {
     struct coll__seal in, out;
     unsigned char record[COLL__SEAL_RECORD + COLL__SEAL_BYTES]; /* being read */

@@ -14,8 +14,8 @@ struct coll__loader {
     struct coll__scan scan;
     struct coll__plans *plans;
     struct coll__problem head; /* the fields that all ranks share */
-    unsigned seen;             /* one bit for each field of the head that was read, or
-                                * of the rank */
+    /* one bit for each field of the head, or of the rank's part, that was read */
+    unsigned seen;
     int rank;                  /* the rank whose part is being read; -1 in the head */
     size_t len[N_BUFS];        /* of this rank's buffers, in bytes */
     struct coll__loaded_edge *edges; /* of this rank */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reorder.c - put a plan's steps into the order of its messages' order.
+/* reorder.c - put a plan's steps into a given slot order (schedule.h).
  *
  * A local step may stand anywhere before the steps that wait for it: this does not
  * change whether the ranks finish.  It is placed just before a send that waits for it,
- * else before the next receive, since the rank may have to wait there.  A joined
- * receive and send need to be neighbours; if a local step must stand between them,
- * they are parted.
+ * else before the next receive, since the rank may have to wait there.  A fused receive
+ * and send must be neighbours; if a local step must stand between them, they are
+ * separated.
  */
 #include "lib/plan/schedule.h"
 #include "lib/plan/waits.h"

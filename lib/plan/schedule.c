@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* schedule.c - simulate all ranks with few slots, and put plans into that order.
+/* schedule.c - simulate all ranks with few slots, and find the slot order of that run.
  *
- * If a message can go on, no other message changes that: only its own rank takes the
- * slots of its lane, in order.  So the order in which such messages go on does not
- * change whether the ranks finish.  Plans that finish without buffering (a message
- * passes when both ends are ready, lib/proof/check.c) finish with any number of slots.
+ * If a message can be sent or received now, no other message can prevent it: only its
+ * own rank takes the slots of its lane, in order.  So the order in which the possible
+ * messages are carried out does not change whether all ranks finish.  Plans that finish
+ * without buffering (a message passes when both ends are ready, lib/proof/check.c)
+ * finish with any number of slots.
  *
  * This also holds if a rank receives one message and sends another at the same time,
  * when the first is there and the second has a free slot.  But ranks in a ring whose
  * slots are all full may then wait for each other.  Everything done so far could have
- * been done one by one.  So if nothing can go on, the pairs whose message is there are
- * parted, and the ranks go on.
+ * been done one by one.  So if no rank can continue, the fused pairs whose message has
+ * arrived are separated into two steps, and the ranks continue.
  *
  * A simulated run gives one order for each rank in which all ranks finish.  They then
  * finish in these orders whatever their speeds (lib/proof/list_order.c).
@@ -33,8 +34,9 @@ struct rank {
     int *room;    /* memory of the arrays below */
     int *left;    /* [n_steps]: edges still to come */
     int *next;    /* [n_steps]: the next step on the same lane; -1 none */
-    int *joined;  /* [n_steps]: of a receive the send joined to it, and the other way
-                   * round; -1 none */
+    /* [n_steps]: for a receive, the send that is fused with it, and the other way
+     * round; -1 none */
+    int *joined;
     int *head[2]; /* [p]: the first message of a lane that is not done, or -1 */
     int *under_way;         /* [p]: messages sent there, not received yet */
     struct line able[2];    /* sends, receives */
@@ -193,8 +195,8 @@ static void start_rank(struct run *run, int r)
     }
 }
 
-/* Join each receive to the first send of exactly what it leaves, if that send waits
- * for nothing else. */
+/* Fuse each receive with the first send of exactly the bytes that it leaves, if that
+ * send waits for nothing else. */
 static void find_pairs(struct rank *rank)
 {
     const struct coll__plan *plan = rank->plan;
@@ -320,13 +322,14 @@ int coll__plans_slot_order(const struct coll__plan *plans, int nranks,
     return no_order(order, rc, nranks);
 }
 
-/* The turn of a message, from numbers that both of its ends know. */
+/* The place of a message in the slot order, from numbers that both of its ends know. */
 struct when {
     int round, piece; /* from the distance of the ranks; of the message on its lane */
     int lane;
 };
 
-/* In a round a receive comes n_slots - 1 messages later than the send of its number. */
+/* In a round, the receive of a message comes n_slots - 1 messages later than the send
+ * with the same number. */
 static int compare(const void *a, const void *b)
 {
     const struct when *x = a, *y = b;

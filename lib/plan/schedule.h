@@ -35,15 +35,15 @@ struct coll__slot_order {
 /* Simulate all ranks' linked plans, one message of each rank a round, with at most
  * n_slots messages between two ranks; return the slot order of `rank`.
  *
- * A receive and the send that passes on its bytes go together.  If the ranks get
- * stuck, the pairs that block them are parted.
+ * A receive and the send that passes on its bytes are one fused step.  If the ranks get
+ * stuck, the fused steps that block them are separated.
  *
  * Result:    the same on every rank that asks.  In a round sends go before receives;
  *            among each, the message that could go on first is first.
  * Ownership: *order is the caller's, to end by free(order->lanes).
  * Errors:    COLL_ERR_INVALID (no order would do), COLL_ERR_NOMEM; logged.
  * Cost:      O(n + r p) for n steps of all p ranks, in r rounds; p squared more each
- *            time that fused steps have to be parted.
+ *            time that fused steps have to be separated.
  */
 int coll__plans_slot_order(const struct coll__plan *plans, int nranks,
                            int n_slots, int rank,

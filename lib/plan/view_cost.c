@@ -95,8 +95,8 @@ static double alone(const struct coll__level *level)
     return max_double(level->beta, level->share);
 }
 
-/* Which ranks send to their neighbour in the ring.  A root >= 0: all of the chain that
- * begins at the root, so the root receives nothing. */
+/* Which ranks send to their neighbour in the ring.  A number >= 0 is the root of a
+ * chain: all ranks send but the last one, and the root receives nothing. */
 enum { A_RING = -1, ONE_ALONE = -2 };
 
 /* Return the level of the ring's edge into the root. */

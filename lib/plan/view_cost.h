@@ -19,7 +19,8 @@ double coll__cost_ring(const struct coll__view *view, double n);
 /* Added once to the rounds of a ring: the extra time of the first piece. */
 double coll__cost_ring_fill(const struct coll__view *view, double n);
 
-/* The same if each rank reduces what it receives before it passes it on. */
+/* As coll__cost_ring(), if each rank reduces what it receives before it passes it
+ * on. */
 double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
 /* The time between two messages of a stream to the neighbour in the ring. */
@@ -30,7 +31,8 @@ double coll__cost_ring_next(const struct coll__view *view, double n);
 double coll__cost_chain(const struct coll__view *view, int root, double n);
 double coll__cost_chain_next(const struct coll__view *view, int root, double n);
 
-/* The same for a single stream between two neighbours: nothing goes the other way. */
+/* As coll__cost_ring_next(), for a single stream between two neighbours: nothing goes
+ * the other way. */
 double coll__cost_next(const struct coll__view *view, double n);
 
 /* Every rank exchanges n bytes with the rank whose number differs in one bit,

@@ -42,8 +42,8 @@ struct checker {
     struct coll__sets sets;
     struct coll__trees trees;
     int *one;            /* [p]: the set of one rank */
-    int all, canonical;  /* the set of all ranks; the tree that the order asks for, or
-                          * 0 */
+    /* the set of all ranks; the tree of the order that the problem demands, or 0 */
+    int all, canonical;
     struct coll__memory what, had, now; /* of the step that runs */
     struct event *events;
     int n_events, cap_events;

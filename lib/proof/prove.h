@@ -19,7 +19,7 @@ struct coll__trial {
     const struct coll__view *view; /* may be NULL */
 };
 
-/* All ranks' problems of a trial, and the arrays that they point to. */
+/* The problem of each rank in a trial, and the arrays that the problems point to. */
 struct coll__cast {
     struct coll__problem *pbs; /* [nranks] */
     size_t *numbers;

@@ -27,9 +27,9 @@ struct note {
     int is_streams;  /* for a stream */
     struct coll__part part;
     struct coll__queue *queue; /* with the stage, of one that carries others */
-    struct coll_request *request; /* NULL if fused, or if the communicator had failed;
-                                   * for a call on a stream the request that compares it
-                                   * (COLL_CHECK), or NULL */
+    /* NULL if fused, or if the communicator had failed.  For a call on a stream: the
+     * request that compares it (COLL_CHECK), or NULL */
+    struct coll_request *request;
 };
 
 _Thread_local int coll__group_depth;

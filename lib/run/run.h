@@ -37,8 +37,9 @@ struct coll__run {
     int is_active;     /* it is in the active list; under owner.c's lock */
     struct coll_comm *next_active, **active_at; /* under that lock */
     _Atomic(struct coll_request *) submitted; /* by its caller; latest first */
-    int has_thread; /* 1: it uses the progress thread; -1: that could not be started; 0:
-                     * not tried.  For the caller only */
+    /* 1: it uses the progress thread; -1: that could not be started; 0: not tried.  For
+     * the caller only */
+    int has_thread;
 
     /* What runs: progress.c. */
     struct coll__queue queues[COLL__CHANNELS];

@@ -42,8 +42,8 @@ static const char *describe(int32_t lack)
                                                       : "is of another version";
 }
 
-/* The first rank that lacks something, or -1; *has_device: does any rank have a
- * device? */
+/* Return the first rank that lacks something (enum coll__lack), or -1.  *has_device:
+ * does any rank have a device? */
 static int find_lack(const int32_t *lacks, int size, int *has_device)
 {
     int found = -1;

@@ -132,8 +132,9 @@ static int is_drained(const struct coll_comm *comm)
     return !comm->run->n_streaming && !coll__queued_is_behind(comm);
 }
 
-/* The watch knows more about operations that streams carry out alone, and reports
- * first; but not if a stream has not reached them yet. */
+/* The watch (watch.h) knows which ranks are missing in operations that streams carry
+ * out alone, so it reports first and this deadline is later.  But the watch cannot
+ * report an operation that the stream has not reached. */
 static int drain_late(struct coll_comm *comm, double waited)
 {
     double most =

@@ -30,7 +30,8 @@ struct coll__stream {
     struct coll__view gpu_view; /* how near the ranks' GPUs are; nranks 0:
                                    * the GPUs are not joined */
     struct coll__levels *levels; /* the path between hosts; or NULL */
-    /* Its sub-communicators, or the family that it belongs to, or NULL. */
+    /* Its sub-communicators, or, in a sub-communicator, the parent's struct; or
+     * NULL. */
     _Atomic(struct coll__subcomms *) subcomms;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* programs.c - operations that streams carry out without the host.  The devices of all
  * ranks of one host are joined while the communicator is made; a call enqueues its
- * whole plan (lib/exec/programs.c).
+ * whole plan (lib/exec/stream_engine.c).
  *
  * A program is made at the first call of a shape.  Runs of a communicator follow each
  * other, whatever their streams and their path.  Each run takes a number on the stage, as

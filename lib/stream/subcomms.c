@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subcomms.c - a communicator and its sub-communicators, a subcomms: if one fails, all
- * fail.
+/* subcomms.c - a communicator and its sub-communicators are the members of one struct
+ * coll__subcomms: if a member fails, all members fail.
  *
- * Members find each other under the subcomms's lock.  The parent removes all members
- * from the subcomms before it destroys the sub-communicators, so a thread with the lock
- * may use every member that it finds.  A failing member fails the others under the
- * lock; the locks of failures and of the reactor are taken after it.  All enqueued
- * operations end before the members are removed, so that the parent hears of each
- * failure.
+ * Members find each other under the struct's lock.  The parent removes all members from
+ * the struct before it destroys the sub-communicators, so a thread with the lock may
+ * use every member that it finds.  A failing member fails the others under the lock;
+ * the locks of failures and of the reactor are taken after it.  All enqueued operations
+ * end before the members are removed, so that the parent hears of each failure.
  */
 #include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
@@ -30,8 +29,7 @@ static struct coll__subcomms *subcomms_of(const struct coll_comm *comm)
                         : NULL;
 }
 
-/* Add comm to the subcomms.  Reactor threads may look the subcomms up at any
- * time from then on. */
+/* Make comm a member.  From then on reactor threads may use the struct at any time. */
 static void take(struct coll_comm *comm, struct coll__subcomms *subcomms)
 {
     atomic_fetch_add(&subcomms->n_users, 1);

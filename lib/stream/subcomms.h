@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* subcomms.h - the sub-communicators of a communicator.
  *
- * They are made by splitting it, and its caller does not see them.  A failure of one
- * fails all, with the same message.  They are destroyed with the parent.
+ * The sub-communicators are made by splitting the communicator, and the caller does not
+ * see them.  If one of them or the parent fails, all fail with the same message.  The
+ * sub-communicators are destroyed with the parent.
  */
 #ifndef COLL_LIB_STREAM_SUBCOMMS_H
 #define COLL_LIB_STREAM_SUBCOMMS_H
@@ -12,7 +13,7 @@ struct coll_mem_stats;
 
 enum { SUBCOMM_INTRA, SUBCOMM_INTER, N_SUBCOMMS };
 
-/* A communicator and its sub-communicators.  Each member keeps it until the member is
+/* A communicator and its sub-communicators.  The struct exists until its last member is
  * freed. */
 struct coll__subcomms;
 
@@ -24,7 +25,7 @@ int coll__subcomms_make(struct coll_comm *whole,
 /* A sub-communicator of comm, or NULL if comm has none (any more). */
 struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part);
 
-/* comm has just failed: fail the other members of its family.  Any thread. */
+/* comm has just failed: fail the other members.  Any thread. */
 void coll__subcomms_fail(struct coll_comm *comm, int status, const char *text);
 
 /* As comm's owner: wait until its sub-communicators have done all enqueued operations.

@@ -48,9 +48,9 @@ struct coll__watch {
 int coll__watch_begin(struct coll_comm *comm, const struct coll__stage *stage,
                       struct coll__watch **watch);
 
-/* Note the communicator's next call.  It is finished when the stage has come to `number`;
- * all messages of a group share one number.  This function sets its sequence number in
- * head. */
+/* Note the communicator's next call.  The call is finished when the stage counter
+ * reaches `number`; all messages of a group share one number.  This function sets the
+ * call's sequence number, so sig.seq is ignored. */
 void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
                       uint32_t number);
 

@@ -29,8 +29,8 @@
 
 #define MAX_WAITING 128u
 #define STUCK_S 0.05     /* if stderr took nothing, try again after so many s */
-#define LAST_WORDS_S 0.5 /* at the process's end, wait so many s for stderr to take the
-                          * last lines */
+/* at the process's end, wait so many s for stderr to take the last lines */
+#define LAST_WORDS_S 0.5
 
 /* ---- the queue -------------------------------------------------------------- */
 

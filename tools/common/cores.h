@@ -19,8 +19,8 @@ struct cores {
     size_t len; /* bytes */
 };
 
-/* Read them.  Result: 0, and *cores, which the caller ends by
- * CPU_FREE(cores->set); or -1. */
+/* Read the set of processors that this process may use.  Result: 0, and the caller
+ * frees cores->set by CPU_FREE(); or -1. */
 static inline int cores_read(struct cores *cores)
 {
     for (int n = CPU_SETSIZE; n <= CORES_MOST; n *= 2) {
@@ -33,7 +33,8 @@ static inline int cores_read(struct cores *cores)
     return -1;
 }
 
-/* Return how many there are; those of the machine if the kernel does not tell.
+/* Return how many processors this process may use, or those of the machine if the
+ * kernel does not tell.
  */
 static inline int cores_count(void)
 {
@@ -47,7 +48,8 @@ static inline int cores_count(void)
     return n;
 }
 
-/* Return the first processor from `cpu` on; -1: there is none. */
+/* Return the first processor of the set whose number is at least `cpu`; -1: there is
+ * none. */
 static inline int cores_from(const struct cores *cores, int cpu)
 {
     for (; (size_t)cpu < cores->len * 8; cpu++)

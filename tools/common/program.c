@@ -13,7 +13,7 @@
 #define MOST_NAME 32 /* bytes of an option's name, its end included */
 #define NEAR 3       /* letters that a name may be wrong in, for a hint */
 
-/* getopt_long() answers a long option by its row's index, from here on. */
+/* For a long option getopt_long() returns FIRST_ROW plus the index of its row. */
 enum { FIRST_ROW = 256, IS_HELP = FIRST_ROW + MOST_ROWS, IS_VERSION };
 
 /* The table as getopt_long() reads it: a name with '-' is there a second time

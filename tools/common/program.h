@@ -108,7 +108,7 @@ int program_stands_alone(const struct program_option *option);
 int program_set(const struct program *p, const struct program_option *option,
                 const char *text, void *into);
 
-/* Say what is wrong, in one sentence that ends with the remedy; returns
+/* Report what is wrong, in one sentence that ends with the remedy.  Returns
  * PROGRAM_USAGE. */
 int program_refuse(const struct program *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -122,9 +122,9 @@ int program_word(const char *word, const char *words);
 
 void program_help(const struct program *p, FILE *out);
 
-/* Write out what was printed, which may fail only now, on a full disk.
+/* Flush stdout, since a full disk may only be noticed now.
  *
- * Result:    the status; or 1 after a sentence.
+ * Result:    the status; or 1 after an error message.
  */
 int program_finish(const struct program *p, int status);
 

@@ -8,8 +8,8 @@
 #define COLUMN 26 /* where the sentences begin */
 #define WIDTH 79
 
-/* Print words from a column on, and go on there in the next lines.  `at` is where
- * the line ends now. */
+/* Print the text's words in lines that begin at COLUMN.  `at` is the column at which
+ * the current line ends. */
 static void print_wrapped(FILE *out, const char *text, int at)
 {
     while (*text) {

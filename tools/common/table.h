@@ -2,8 +2,9 @@
 /* table.h - results of a program, one row after the other: as a table to read, as
  * JSON or as CSV.
  *
- * A program fills in a row, a cell at a time, and prints it.  The same cells, with
- * any values, make the heads of the table and of the CSV.
+ * A program fills in a row, a cell at a time, and prints it.  A row with the same
+ * cells, whatever their values, also gives the column titles of the table and of the
+ * CSV.
  */
 #ifndef COLL_TOOLS_COMMON_TABLE_H
 #define COLL_TOOLS_COMMON_TABLE_H
@@ -17,8 +18,9 @@ enum table_form { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
 enum cell_kind { CELL_TEXT, CELL_COUNT, CELL_REAL };
 
 struct table_cell {
-    const char *key;  /* of JSON and CSV; "lat_us.min" is a member of an object
-                         "lat_us" in JSON, and "min_us" in CSV; NULL: neither */
+    /* the name in JSON and CSV: "lat_us.min" is a member of an object "lat_us" in JSON,
+     * and "min_us" in CSV.  NULL: the cell is left out there */
+    const char *key;
     const char *head; /* of the table; NULL: not in the table */
     int width;        /* there; below 0: the cell is left-aligned */
     enum cell_kind kind;
@@ -33,7 +35,7 @@ struct table_row {
     int n;
 };
 
-/* Add a cell; a real has so many digits behind the point.
+/* Add a cell; a real number has `digits` digits after the point.
  *
  * Ownership: texts are borrowed until the row is printed.
  */

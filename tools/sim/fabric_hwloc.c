@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_hwloc.c - one host from hwloc's description of it.
  *
- * Packages become sockets, groups and further NUMA nodes NUMA nodes, L3 caches
- * caches, PCIe's switches switches; the seats are the GPUs, or the cores where there
- * are none.  NVLink joins pairs of GPUs, or all of them by a switch.  hwloc
- * reports which part contains which, but only NVLink's speed.  The other speeds below are
- * plausible for a server of the 2020s: good for comparisons, not for times.
+ * hwloc's packages become sockets.  Its groups and NUMA nodes become NUMA nodes, its L3
+ * caches become caches, and PCIe switches become switches.  The seats are the GPUs, or
+ * the cores if there are no GPUs.  NVLink joins pairs of GPUs, or all of them by a
+ * switch.  hwloc reports which part contains which, but only NVLink's speed.  The other
+ * speeds below are plausible for a server of the 2020s: good for comparisons, not for
+ * times.
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
@@ -67,8 +68,8 @@ static int children(const struct coll__part *part, enum coll__part_kind kind)
 
 /* ---- adding -------------------------------------------------------------- */
 
-/* Add a part in `within` (-1: none), with a link unless link is NULL: then free
- * passage.  Returns its number; -1 if memory or numbers run out. */
+/* Add a part, joined to the part `within` (-1: to none) by `link`; if link is NULL, the
+ * connection costs nothing.  Returns its number; -1 if memory or numbers run out. */
 static int add(struct reading *reading, struct graph_part *part, int within,
                const struct price *link)
 {

@@ -184,7 +184,7 @@ int coll__fabric_of_hwloc(struct coll__fabric *fabric, const char *path);
 const char *coll__net_finish(struct net *net, const struct coll__fabric *fabric,
                              char *why, size_t len);
 
-/* The same for a network of links; also record the attached hosts. */
+/* As coll__net_finish(), for a network of links; also record the attached hosts. */
 const char *coll__attach_finish(struct net *net,
                                 const struct coll__fabric *fabric, char *why,
                                 size_t len);

@@ -186,8 +186,8 @@ static int is_same(double a, double b)
     return fabs(a - b) <= SAME * fmax(a, b);
 }
 
-/* How much a level differs from the next outer one; 0: not at all.  It differs if its
- * groups share a slow link out. */
+/* Return how much a level's price differs from that of the next outer one, 0 if it does
+ * not.  It differs if the groups share a slow link. */
 static double difference(const struct levels *levels, int l)
 {
     const struct coll__fabric_price *in = &levels->level[l].price;

@@ -20,9 +20,10 @@
 #define MAX_ROUTES 32768 /* looked at for one level */
 #define MAX_SAMPLES 64
 
-/* The ranks, group beside group on every level, in order of seats (on the
- * innermost level, where groups are ranks, as the ring goes); and the groups below a level,
- * as pieces of that list. */
+/* A list of all ranks in which the ranks of each group are neighbours on every level.
+ * Groups are in order of their seats; within an innermost group, ranks are in the
+ * ring's order.  The groups of the level below the current one are pieces of that
+ * list. */
 struct pieces {
     int *order, *scratch; /* [nranks] */
     int *first;           /* [n + 1]: where each piece begins */
@@ -35,7 +36,8 @@ struct pieces {
 
 /* ---- pieces -------------------------------------------------------------- */
 
-/* Gather the ranks of each group, groups and ranks in the order they come. */
+/* Sort the list by groups.  Groups, and the ranks within each, stay in the order in
+ * which they come in the list. */
 static void gather(struct pieces *pieces, const int *color, int n)
 {
     int *count = pieces->first, *order = pieces->order, at = 0;

@@ -41,8 +41,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A message is cut into up to SEGMENTS segments of at least SEGMENT_MIN bytes.  Many
- * messages share links finely enough without. */
+/* A message is cut into up to SEGMENTS segments of at least SEGMENT_MIN bytes.  When
+ * there are many messages, they share links evenly enough without more segments. */
 #define SEGMENTS 8
 #define SEGMENTS_ALL (4 << 20)
 #define SEGMENT_MIN 4096
