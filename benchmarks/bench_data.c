@@ -11,6 +11,7 @@
  * element costs little.
  */
 #include "benchmarks/bench.h"
+#include "lib/type/half.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,31 +26,6 @@
     X(U8, uint8_t)                                                             \
     X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t)          \
         X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
-
-/* Return a whole number of at most 2048 as f16. */
-static uint16_t to_f16(long value)
-{
-    long size = labs(value);
-    uint16_t sign = value < 0 ? 0x8000 : 0;
-    int exponent = 0;
-
-    if (!size)
-        return 0;
-    while (size >> (exponent + 1))
-        exponent++;
-    return (uint16_t)(sign | (15 + exponent) << 10 |
-                      ((size << 10 >> exponent) & 0x3ff));
-}
-
-/* Return a whole number of at most 256 as bf16. */
-static uint16_t to_bf16(long value)
-{
-    float x = (float)value;
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return (uint16_t)(bits >> 16);
-}
 
 static void store(enum coll_type type, long value, void *to)
 {
@@ -66,7 +42,8 @@ static void store(enum coll_type type, long value, void *to)
 #undef X
     case COLL_F16:
     case COLL_BF16:
-        half = type == COLL_F16 ? to_f16(value) : to_bf16(value);
+        half = type == COLL_F16 ? f16_narrow((float)value)
+                                : bf16_narrow((float)value);
         memcpy(to, &half, sizeof(half));
         return;
     case COLL_N_TYPES:

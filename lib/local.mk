@@ -15,6 +15,7 @@ libcore_la_SOURCES = \
 	%D%/trace/recorder.c %D%/trace/recorder.h \
 	%D%/trace/profile.c %D%/trace/timeline.c %D%/trace/trace.c \
 	%D%/trace/trace.h \
+	%D%/type/half.h \
 	%D%/type/signature.c %D%/type/signature.h \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \

@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arith.h - arithmetic on one element, without branches, so that a loop over
- * it becomes vector code.
- *
- * f16 is IEEE binary16, bf16 the upper half of an f32.  Narrowing rounds to
- * nearest even; a NaN stays a NaN with the payload's upper bits, made quiet.
- * The results equal those of the F16C instructions bit for bit.
+ * it becomes vector code.  Half-width floats are half.h's.
  */
 #ifndef COLL_LIB_DEVICE_ARITH_H
 #define COLL_LIB_DEVICE_ARITH_H
 
+#include "lib/type/half.h"
+
 #include <stdint.h>
 #include <string.h>
-
-/* The attributes of the functions here; cuda_number.cuh defines those for a device. */
-#ifndef NUMBER
-#define NUMBER static inline __attribute__((always_inline))
-#endif
-
-/* Half-width floats at any address. */
-typedef uint16_t __attribute__((aligned(1), may_alias)) half_anywhere;
-
-NUMBER uint32_t f32_bits(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-NUMBER float f32_from(uint32_t bits)
-{
-    float x;
-
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
 
 NUMBER uint64_t f64_bits(double x)
 {
@@ -50,55 +24,6 @@ NUMBER double f64_from(uint64_t bits)
 
     memcpy(&x, &bits, sizeof(x));
     return x;
-}
-
-/* Return yes if mask is all ones, no if it is 0. */
-NUMBER uint32_t pick(uint32_t mask, uint32_t yes, uint32_t no)
-{
-    return (yes & mask) | (no & ~mask);
-}
-
-NUMBER float f16_widen(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t size = half & 0x7fff;
-    uint32_t normal = (size << 13) + (112u << 23); /* exponent bias 15 to 127 */
-    uint32_t tiny = f32_bits((float)(int32_t)size * 0x1p-24f);
-    uint32_t huge = 0x7f800000 | size << 13; /* infinity, NaN */
-    uint32_t is_nan = -(uint32_t)(size > 0x7c00);
-    uint32_t bits = pick(-(uint32_t)(size < 0x400), tiny, normal);
-
-    bits = pick(-(uint32_t)(size >= 0x7c00), huge, bits);
-    return f32_from(sign | bits | (is_nan & 0x400000));
-}
-
-NUMBER uint16_t f16_narrow(float x)
-{
-    uint32_t bits = f32_bits(x), size = bits & 0x7fffffff;
-    uint32_t odd = size >> 13 & 1;
-    uint32_t normal = (size - (112u << 23) + 0xfff + odd) >> 13;
-    /* The last place of 0.5f is the smallest f16, so the sum rounds to it. */
-    uint32_t tiny = f32_bits(f32_from(size) + 0.5f) - 0x3f000000;
-    uint32_t nan = 0x7e00 | (size >> 13 & 0x3ff);
-    uint32_t half = pick(-(uint32_t)(size < 0x38800000), tiny, normal);
-
-    half = pick(-(uint32_t)(size >= 0x477ff000), 0x7c00, half); /* 65520 */
-    half = pick(-(uint32_t)(size > 0x7f800000), nan, half);
-    return (uint16_t)(half | (bits >> 16 & 0x8000));
-}
-
-NUMBER float bf16_widen(uint16_t half)
-{
-    return f32_from((uint32_t)half << 16);
-}
-
-NUMBER uint16_t bf16_narrow(float x)
-{
-    uint32_t bits = f32_bits(x);
-    uint32_t is_nan = -(uint32_t)((bits & 0x7fffffff) > 0x7f800000);
-    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-
-    return (uint16_t)pick(is_nan, bits >> 16 | 0x40, rounded);
 }
 
 /* Equal numbers can only differ in the sign of zero: "or" keeps -0 for the minimum, "and"

@@ -7,7 +7,7 @@
  * -0 is less than +0 (PTX ISA, "min").
  *
  * Without nvcc this is compiled for the host, by tests/fake_cuda/cuda_shim.h:
- * then the definitions are arith.h's.
+ * then the definitions are those of arith.h and half.h.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_NUMBER_CUH
 #define COLL_LIB_DEVICE_CUDA_NUMBER_CUH

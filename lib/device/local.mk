@@ -60,7 +60,7 @@ CLEANFILES += %D%/cuda_image.c
 %D%/cuda_image.c: %D%/cuda_image.sh %D%/cuda_kernels.cu %D%/cuda_kernels.h \
 		%D%/cuda_entries.h %D%/cuda_number.cuh %D%/cuda_ops.cuh \
 		%D%/cuda_plan.cuh %D%/cuda_plan.h %D%/cuda_walk.cuh \
-		lib/device/arith.h
+		lib/device/arith.h lib/type/half.h
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	    $(SHELL) $(top_srcdir)/%D%/cuda_image.sh $(NVCC) $@
 else

@@ -7,7 +7,8 @@ status=0
 
 wrong() { echo "$*"; status=1; }
 
-# may FOLDER PREFIX...: its files include project headers of these places only.
+# may FOLDER PLACE...: its files include project headers of these folders, or these
+# headers, only.
 may() {
     folder=$1
     shift
@@ -16,7 +17,7 @@ may() {
         for header in $(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file"); do
             allowed=no
             for prefix in "$folder" "$@"; do
-                case $header in "$prefix"/*) allowed=yes ;; esac
+                case $header in "$prefix"/* | "$prefix") allowed=yes ;; esac
             done
             [ $allowed = yes ] || wrong "$file must not include $header"
         done
@@ -25,6 +26,7 @@ may() {
 
 base="include/coll lib/util lib/type"
 most="$base lib/trace"
+half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
 # shellcheck disable=SC2086
 {
     may lib/type include/coll
@@ -51,10 +53,10 @@ most="$base lib/trace"
     may tools/common
     may tools/sim $most lib/plan lib/price lib/algo lib/topo
     may tools/plan $most tools/common lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
-    may benchmarks include/coll coll tools/common
+    may benchmarks include/coll coll tools/common "$half"
     may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/util tools/common
-    may trainer include/coll coll tools/common
+    may trainer include/coll coll tools/common "$half"
     may examples include/coll coll
 }
 
