@@ -70,7 +70,8 @@ int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
     return rc;
 }
 
-/* The same in a stream: the host only fills it, and the stream measures. */
+/* As window(), in a stream: the host only enqueues the calls, and the stream measures
+ * the times. */
 static int window_in_stream(const struct bench *b, const struct bench_case *c,
                             long n, double *times)
 {

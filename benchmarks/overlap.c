@@ -134,7 +134,7 @@ static int turn_beside(const struct overlap *o, struct coll_request *request,
 
 /* ---- one size --------------------------------------------------------------- */
 
-/* Find how many multiplications take so many seconds: the same on all ranks. */
+/* Find how many multiplications take `seconds`: the same number on all ranks. */
 static int calibrate(const struct overlap *o, double seconds, long *n)
 {
     double times[N_TIMES], number = 1e5;

@@ -3,7 +3,7 @@
  * mpirun and horovodrun do.  The lines are passed on as well.
  *
  * If a write to a file fails, collrun reports it and stops writing that file.  The job
- * goes on, also on other nodes; at its end this collrun exits with a failure.
+ * continues, also on other nodes; at its end this collrun exits with a failure.
  */
 #include "tools/collrun.h"
 

@@ -102,7 +102,8 @@ static void go_on_ending(struct job *job)
 }
 
 /* Stop as the ranks have stopped, so that the shell sees it and can continue the job.
- * If no shell watches our group, the kernel ignores the signal and all go on. */
+ * If no shell watches our process group, the kernel ignores the signal and the job
+ * continues. */
 static void stop_too(const struct job *job)
 {
     sigset_t set, blocked;

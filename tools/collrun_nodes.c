@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The nodes that a node has links to: node 0 to all others, each other one to node 0. */
+/* Return the first node to which this node has a link: node 0 has links to all others,
+ * and every other node only to node 0. */
 static int first_other(const struct nodes *nodes)
 {
     return nodes->order.node ? 0 : 1;

@@ -187,8 +187,8 @@ int checkpoint_probe(const char *dir)
 
 #define SKIP_BITS 32
 
-/* How far a run has come, as one number: epochs in the upper bits, steps of the
- * next epoch in the lower ones.  0 stands for no checkpoint. */
+/* The progress of a run, as one number: epochs in the upper bits, steps of the next
+ * epoch in the lower ones.  0 stands for no checkpoint. */
 static uint64_t place_of(const struct checkpoint *c)
 {
     return c->epoch << SKIP_BITS | c->skip;

@@ -145,7 +145,7 @@ int ddp_is_spoilt(const struct ddp *d);
 int ddp_part_moved(struct ddp *d, int i);
 
 /* Wait until the parameters of the layers up to this one, or of all layers,
- * have come from the ranks that update them. */
+ * have arrived from the ranks that update them. */
 int ddp_await(struct ddp *d, int layer);
 int ddp_await_all(struct ddp *d);
 

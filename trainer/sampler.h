@@ -49,8 +49,8 @@ void sampler_fini(struct sampler *s);
 /* Shuffle for this epoch. */
 void sampler_start_epoch(struct sampler *s, uint64_t epoch);
 
-/* Return the images of a rank in a step, the same number on every rank: the batch
- * but for a last, shorter step. */
+/* Return the images of a rank in a step, the same number on every rank: the batch, or
+ * fewer in a last, shorter step. */
 size_t sampler_count(const struct sampler *s, size_t step);
 
 /* Return where this rank's part of a step begins, counted in the global batch

@@ -76,7 +76,7 @@ struct progress_stats {
 /* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
  * All ranks call it, and meet once, to share the data of their host.
  *
- * Shapes:    *t is zero but for args and ddp.
+ * Shapes:    *t is zero except for args and ddp.
  * Result:    0, or -1 with train_error() set.
  * Ownership: end it by trainer_fini() either way.
  */

@@ -15,9 +15,9 @@
  *
  * A flag is EMPTY or FULL, each a bit that the other end waits for.  Only the sender's
  * stream writes FULL, only the receiver's stream EMPTY.  A direct read uses the flag of
- * its slot, but not the slot.  RELEASED has all bits, so every waiting stream goes on.
- * The host writes it again and again, since streams that go on write their flags as
- * usual.
+ * its slot, but not the slot.  RELEASED has all bits, so it ends every wait of a
+ * stream.  The host writes it again and again, since released streams write their flags
+ * as usual.
  */
 #ifndef COLL_TRANSPORTS_CUDA_IPC_H
 #define COLL_TRANSPORTS_CUDA_IPC_H

@@ -2,7 +2,7 @@
 /* cuda_ipc_close.c - release streams, and free memory.
  *
  * The driver frees, unmaps and unregisters memory only when no stream of the context
- * waits any more (H100, queue/behind_memop).  So a thread goes on releasing streams until
+ * waits any more (H100, queue/behind_memop).  So a thread keeps releasing streams until
  * all memory is freed.  It also releases captured graphs that are launched after a
  * failure.
  *

@@ -298,8 +298,8 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out);
 
 /* ---- shm_in.c: the receiving side ---------------------------------------- */
 
-/* Receive the next line of a message, or a part of the bytes that it names; returns 0 if
- * none has come. */
+/* Receive the next line of a message, or a part of the bytes that it names; returns 0
+ * if none has arrived. */
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
 
 /* transport.h's take(). */

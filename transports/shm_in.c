@@ -124,7 +124,8 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
     int is_region = line->what % SHM_WHERES == SHM_REGION, rc;
     size_t n = xfer->len - xfer->done;
 
-    /* other ranks go on meanwhile, and the bytes read here stay in the cache */
+    /* a part at a time: other ranks can run in between, and the bytes read here stay in
+     * the cache */
     n = min_size(n, xfer->reduce || is_region ? shm->cell : FETCH_MOST);
     rc = is_region ? read_in_place(shm, in, xfer, line, n)
                    : fetch(shm, in, xfer, line->address, n);

@@ -133,8 +133,9 @@ struct coll__stream_transport {
     int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
 
     /* Receive a message and send the result of its work on, as another message of as many
-     * bytes, by one kernel in work->stream.  It runs once the message has come and the
-     * other has a free slot. work->dst, unless it is NULL, gets the result as well. */
+     * bytes, by one kernel in work->stream.  The kernel runs when the message has
+     * arrived and the other message has a free slot.  work->dst, unless it is NULL,
+     * gets the result as well. */
     int (*relay)(struct coll__stream_tp *tp, const struct coll__message *from,
                  const struct coll__message *to, const struct coll__work *work);
 

@@ -24,8 +24,8 @@
  * itself as the caller or accepts the higher rank's call, whichever comes first
  * (`callers`), never both.  So the lower rank's own call always succeeds once it has
  * proved itself, and it may send at once.  The higher rank waits for an answer to its
- * call.  If the connection is closed instead, the lower rank's call has come, or that
- * rank has gone, which another call will show.
+ * call.  If the connection is closed instead, either the lower rank's own call has
+ * arrived, or that rank has ended, which another call will show.
  *
  * If several equal interfaces join two hosts, in networks of their own, connections take
  * turns: each rank of a host, and each of its channels, uses one of them.  So the ranks
@@ -190,7 +190,7 @@ struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel);
  * interfaces of its own; 1 or more. */
 int tcp__count_ways(const struct tcp_card *card);
 
-/* Begin to connect, or go on.  Returns how much was done.  A failure loses the
+/* Begin or continue to connect.  Returns how much was done.  A failure loses the
  * connection. */
 int tcp__connect(struct tcp *tcp, struct tcp_conn *conn);
 

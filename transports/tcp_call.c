@@ -62,8 +62,8 @@ static size_t make_word(const unsigned char *session,
     return WORD_BYTES;
 }
 
-/* Read the answer. 1: it has come; 0: not yet; -1: the connection was closed; -2:
- * something else has come. */
+/* Read the answer.  1: it is complete; 0: not yet; -1: the connection was closed; -2:
+ * other bytes have arrived. */
 static int take_word(int fd, const unsigned char *session)
 {
     unsigned char want[WORD_BYTES], got[WORD_BYTES];

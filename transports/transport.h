@@ -166,9 +166,9 @@ struct coll__transport {
      * received before. */
     int (*settle)(struct coll__tp *tp, const uint32_t *found);
 
-    /* Close.  With is_orderly, every rank has come here and all transfers are done; else
-     * drop all that is under way.  In a child of the process that opened it, free memory
-     * and do nothing that other ranks notice. */
+    /* Close.  With is_orderly, every rank has called close() and all transfers are
+     * done; else drop all that is under way.  In a child of the process that opened it,
+     * free memory and do nothing that other ranks notice. */
     void (*close)(struct coll__tp *tp, int is_orderly);
 
     /* COLL_OK and the link's cost, or COLL_ERR_PEER: cannot reach that rank. */

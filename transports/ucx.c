@@ -220,9 +220,9 @@ static void break_off(struct ucx *ucx)
     settle(ucx, coll__now() + CANCEL_SECONDS);
 }
 
-/* Leave this communicator's links.  If no other communicator uses a link, tell its worker
- * that this one goes on; do so even if this communicator has failed, since it may have
- * ended in order there. */
+/* Leave this communicator's links.  If no other communicator uses a link, tell the
+ * worker at its other end that this worker stays.  Do so even if this communicator has
+ * failed, since it may have ended in order there. */
 static void leave_links(struct ucx *ucx, int is_orderly, int is_last)
 {
     for (int r = 0; r < ucx->base.size; r++) {

@@ -278,8 +278,8 @@ static void say_due(struct ucx_link *link)
             coll__ucx_say(link, (enum ucx_kind)kind);
 }
 
-/* Answer a worker that ends: this one goes on.  Do so once we share no communicator any
- * more, then close. */
+/* Answer a worker that ends: this worker stays.  Do so when the two share no
+ * communicator any more, then close the link. */
 static void answer_farewell(struct ucx_link *link)
 {
     if (link->n_users || link->worker->is_ending ||
@@ -432,7 +432,7 @@ static int flush_until(struct ucx *ucx, double *deadline, int *missing)
 
 /* A rank that has got UCX_HELLO is connected to that peer by one lane, and by all lanes
  * once its endpoints are flushed.  The peers need this rank's progress for that, so it
- * goes on until all ranks are ready. */
+ * makes progress until all ranks are ready. */
 int coll__ucx_meet(struct ucx *ucx, double timeout)
 {
     double deadline = coll__now() + timeout;

@@ -2,9 +2,9 @@
 /* job.c - the ranks of one library: started by its launcher, told over one
  * socket each what to measure, and asleep in between.
  *
- * The driver goes on whatever a rival does (never starts, dies, hangs): each
- * wait has a deadline and watches all ranks' sockets and the launcher.  A job
- * that failed is ended at once; the reason is what it wrote first and last.
+ * The driver continues even if a rival never starts, dies or hangs: each wait has a
+ * deadline and watches all ranks' sockets and the launcher.  A job that failed is ended
+ * at once; as the reason, the driver reports what the job wrote first and last.
  */
 #include "benchmarks/rivals/compare.h"
 

@@ -60,8 +60,8 @@ static double best_of(const struct area *area, int sums)
     return ways[0] > ways[1] ? ways[0] : ways[1];
 }
 
-/* All cores' bandwidth for buffers of so many bytes a core, between the
- * measured ones on a logarithmic scale. */
+/* Return the bandwidth of all cores together for buffers of `bytes` bytes a core,
+ * interpolated between the measured sizes on a logarithmic scale. */
 static double bandwidth_at(const struct limits *limits, int sums, double bytes)
 {
     const struct area *areas = limits->areas;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hierarchical allreduce: on each level of the machine, from the inside,
- * a reduce-scatter within the group.  Then each rank goes on with its shard, among
- * the ranks of the other groups with the same shard.  The last level has an
+ * a reduce-scatter within the group.  On the next level each rank works on its shard,
+ * with the ranks of the other groups that have the same shard.  The last level has an
  * allreduce, and the way back has allgathers.
  *
  * With g ranks a group, n/g bytes of each rank leave the group, from all g ranks

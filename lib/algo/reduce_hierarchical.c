@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical reduce: on each level of the machine, from the inside, each
- * group reduces to its leader, and the leaders go on.
+/* Hierarchical reduce: on each level of the machine, from the inside, each group
+ * reduces to its leader, and the leaders are the ranks of the next level.
  *
  * Only one message of n bytes leaves a group.  Each level uses the cheapest
  * algorithm for its problem, and T is the sum over the levels.  The root leads its

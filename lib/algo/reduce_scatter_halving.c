@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recursive halving: a group of ranks splits in two halves; each rank sends its
- * sums of the other half's parts to a partner there, and goes on in its own half.
+ * sums of the other half's parts to a partner there, and then only its own half is
+ * split again.
  *
  * With n bytes a part, T = log2(p) alpha + (p-1) n (beta + gamma) for a power
  * of two.  Any p will do.  In an odd group the lower half is one rank larger; its last

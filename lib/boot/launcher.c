@@ -37,7 +37,8 @@ static void ended(struct coll__source *at, uint32_t events)
 
 static void dropped(struct coll__source *at) { at->fd = -1; }
 
-/* Have the reactor watch the pidfd; it may have ended since the last watch. */
+/* Have the reactor watch the pidfd.  The launcher may have ended since the last
+ * watch. */
 static void look_at_process(void)
 {
     if (process < 0 || source.fd >= 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* launcher.h - notice that the launcher, which would end this host's ranks, has gone.
  *
- * A rank that goes on without a launcher would compute for nobody.  A bootstrap with a
- * connection to the launcher reports when it breaks; otherwise the launcher's process is
- * watched.  All waits for other ranks are told.
+ * A rank that continued without a launcher would compute a result that no user waits
+ * for, and no process would end it.  A bootstrap with a connection to the launcher
+ * reports when it breaks; otherwise the launcher's process is watched.  All waits for
+ * other ranks are told.
  */
 #ifndef COLL_LIB_BOOT_LAUNCHER_H
 #define COLL_LIB_BOOT_LAUNCHER_H

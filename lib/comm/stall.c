@@ -12,15 +12,15 @@
  *   COLL_STALL_WARN          ask again, warn which ranks have not come, and go on
  *   the deadline             ask again, report which ranks have not come, and fail
  *
- * Nothing here waits.  While a question is under way, data go on moving.  The asked
- * rank answers on its reactor's thread from data that any thread may read; if the two
- * ranks disagree, it fails the communicator everywhere.  So the answers matter only for
- * the sentence about a warning or a deadline.
+ * Nothing here waits.  While a question is under way, data still move.  The asked rank
+ * answers on its reactor's thread from data that any thread may read; if the two ranks
+ * disagree, it fails the communicator everywhere.  So the answers matter only for the
+ * sentence about a warning or a deadline.
  *
  * Two ranks disagree if one waits for what the other will never do:
  *  - their operations of one number have different signatures;
- *  - the other rank has come to a call of all ranks that is no operation (it destroys
- *    or splits the communicator) without having started what this rank waits for;
+ *  - the other rank has reached a collective call that is no operation (it destroys or
+ *    splits the communicator) without having started what this rank waits for;
  *  - the rank waits for a message of a rank that waits in a collective, and that
  *    collective cannot end before the first rank comes to it.
  */

@@ -170,7 +170,7 @@ void coll__ctrl_abort(struct coll__ctrl *ctrl, int status, const char *text);
 int coll__ctrl_ask(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
                    double since, double *asked);
 
-/* Return 1 and set *roll if an answer about that call has come after `since`; else 0. */
+/* Return 1 and set *roll if an answer about the call arrived after `since`; else 0. */
 int coll__ctrl_heard(struct coll__ctrl *ctrl,
                      const struct coll__ctrl_call *call, double since,
                      struct coll__ctrl_roll *roll);

@@ -2,10 +2,11 @@
 /* ctrl_ask.c - a question about a call that takes long: to one rank here, to all
  * in ctrl_round.c.
  *
- * No rank waits for an answer.  The asking rank goes on and looks now and then whether
- * the answer has come.  The asked rank answers on its reactor's thread, from data that
- * may be read at any time, whatever its own threads do.  The asked rank is the judge: it
- * knows both calls, so it finds a disagreement and tells all ranks at once.
+ * No rank waits for an answer.  The asking rank continues, and checks from time to time
+ * whether the answer has arrived.  The asked rank answers on its reactor's thread, from
+ * data that may be read at any time, whatever its own threads do.  The asked rank is
+ * the judge: it knows both calls, so it finds a disagreement and tells all ranks at
+ * once.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/util/util.h"

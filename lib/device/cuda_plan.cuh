@@ -81,8 +81,9 @@ DEVICE bool meet(bool must_stop) { return __syncthreads_or(must_stop); }
 
 #define MEETING (1u << 31) /* this bit changes when all have come */
 
-/* The barrier of all blocks of the grid; false: stop.  Block 0 adds so much that the last
- * block to arrive flips the uppermost bit; so the word needs no reset between runs. */
+/* The barrier of all blocks of the grid; false: stop.  Each block adds 1, and block 0
+ * adds the rest to 2^31, so that the last block to arrive flips the uppermost bit.  So
+ * the word needs no reset between runs. */
 DEVICE bool meet_all(const crew &c)
 {
     bool must_stop = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_share.c - device memory in other processes of the host, by IPC handles.
  *
- * A handle names a whole allocation, so the pointer's offset goes beside it.
+ * A handle names a whole allocation, so the pointer's offset in it is sent along.
  * Source: CUDA Driver API, cuIpcGetMemHandle and following.
  */
 #include "lib/device/cuda.h"

@@ -61,8 +61,8 @@ struct coll__kernel_step {
     int settles;
 };
 
-/* A run of a kernel program: its buffers; *stop is not 0 when it has to stop, or stop is
- * NULL. */
+/* A run of a kernel program: its buffers, and a word that becomes nonzero when the run
+ * has to stop; stop may be NULL. */
 struct coll__kernel_run {
     void *in, *out, *tmp;
     const void *stop;

@@ -79,14 +79,14 @@ int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
-/* Say whether the stream has come to the end of the last run.  On a device with streams
+/* Say whether the stream has reached the end of the last run.  On a device with streams
  * a run has ended for look() once all its steps are in the stream.  Returns COLL_OK,
  * COLL_IN_PROGRESS or the error; a captured run counts as reached. */
 int coll__prog_reached(struct coll__prog *prog);
 
 /* keep(): note that a graph holds a run of the program from now on, and may launch it at
  * any time.  may_go(): may the program's memory on the device be freed?  It may if no
- * graph holds a run and the stream has come past all runs. */
+ * graph holds a run and the stream has passed all runs. */
 void coll__prog_keep(struct coll__prog *prog);
 int coll__prog_may_go(struct coll__prog *prog);
 

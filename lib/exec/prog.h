@@ -3,10 +3,9 @@
  *
  * listed.c executes the steps in list order and stops at a message that has not come:
  * the least work, for small plans whose messages need no flow control.  lanes.c keeps
- * a lane for each peer and direction, and a queue of ready steps: every step that can go
- * on does.
- * stream_engine.c puts all steps into a stream of a device, one by one or as one kernel
- * (kernel_program.c); it runs all programs of a device with streams.
+ * a lane for each peer and direction, and a queue of ready steps: every step that can
+ * run does.  stream_engine.c puts all steps into a stream of a device, one by one or as
+ * one kernel (kernel_program.c); it runs all programs of a device with streams.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H

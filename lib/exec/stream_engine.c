@@ -10,9 +10,9 @@
  * buffer, and the sender's run ends when the receivers have read all of it.
  *
  * For the host a run ends when all steps are in the stream; coll__prog_reached() tells
- * when the stream has come to the end.  Only the buffers change from run to run, so a run
- * may be captured.  A long plan fills the stream's queue; then the start waits until the
- * queue takes more.
+ * when the stream has reached the end.  Only the buffers change from run to run, so a
+ * run may be captured.  A long plan fills the stream's queue; then the start waits
+ * until the queue takes more.
  */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
@@ -344,7 +344,7 @@ static int advance(struct coll__prog *prog, int *moved)
     return look(prog, moved);
 }
 
-/* Read the transport's state last: it is set before a release lets the stream go on. */
+/* Read the transport's state last: it is set before the streams are released. */
 static int reached(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;

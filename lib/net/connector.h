@@ -23,8 +23,8 @@ struct coll__connector {
     const char *whom;          /* "rank 0", for a warning when it takes long */
     int (*is_over)(void *arg); /* called now and then; nonzero: the connection is
                                 * no longer wanted.  NULL: it always is */
-    /* Called when the peer has proved itself, before this process proves itself: may
-     * it go on?  NULL: yes. */
+    /* Called when the peer has proved that it knows the secret, before this process
+     * does: returns whether to continue.  NULL: always continue. */
     int (*may_prove)(void *arg);
     void *arg;
     int is_sealed; /* set on success: the connection has a secret of its own */

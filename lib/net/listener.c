@@ -46,8 +46,9 @@ static struct {
     int n_visitors;
     int is_crowded; /* a visitor waits for a seat */
     struct coll__gate *gates;
-    /* past: finished rendezvous; a hello for a later one of the group is early.  left:
-     * communicators that ended here; their ranks may still call and are no strangers. */
+    /* past: the last finished rendezvous of each group.  A hello for a later rendezvous
+     * of such a group is only early.  left: communicators that ended in this process.
+     * Ranks of these may still connect, and do not count as strangers. */
     struct past {
         unsigned char group[COLL__GROUP_BYTES];
         uint32_t generation;
@@ -287,8 +288,8 @@ static void judge(struct visitor *v)
     coll__auth_wipe(session, sizeof(session));
 }
 
-/* Read towards `want` bytes at `to`: 1 if they are complete, 0 if more must come, -1 if
- * the visitor has gone. */
+/* Continue to read `want` bytes to `to`.  Returns 1 if they are complete, 0 if more
+ * must come, -1 if the visitor has closed the connection. */
 static int take(struct visitor *v, void *to, size_t want)
 {
     ssize_t n = recv(v->source.fd, (char *)to + v->n_read, want - v->n_read, 0);

@@ -97,8 +97,8 @@ static struct coll__wire_head swap(const struct coll__wire_head *head)
 
 /* ---- input -------------------------------------------------------------- */
 
-/* The socket has failed: note whether the other end's host is silent.  The kernel reports
- * it once, to the next call, be it a read or a write. */
+/* The socket has failed: note whether the other end's host is silent.  The kernel
+ * reports an error only once, to the next read or write. */
 static void note_error(struct coll__wire *wire, int err)
 {
     wire->is_silent |= coll__net_is_silence(err);

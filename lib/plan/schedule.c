@@ -88,7 +88,8 @@ static void consider(struct run *run, int r, int i)
     rank->able[dir].steps[rank->able[dir].n++] = i;
 }
 
-/* Step i is done: steps that wait for it may go on; local steps do so at once. */
+/* Step i is done: queue the messages that waited only for it, and do such local steps
+ * at once. */
 static void finish(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];

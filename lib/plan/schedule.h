@@ -27,8 +27,8 @@ struct coll__slot_order {
     int n, n_slots;
 };
 
-/* Added to a receive's lane if the next one is a send of the received bytes and both
- * are fused: neither goes on before both can.  So the rank may pass the bytes on
+/* Added to a receive's lane if the next message is a send of the received bytes and the
+ * two are fused: both begin only when both can.  So the rank may pass the bytes on
  * while it receives them (plan.h: is_fused). */
 #define COLL__FUSED (1 << 30)
 
@@ -38,8 +38,9 @@ struct coll__slot_order {
  * A receive and the send that passes on its bytes are one fused step.  If the ranks get
  * stuck, the fused steps that block them are separated.
  *
- * Result:    the same on every rank that asks.  In a round sends go before receives;
- *            among each, the message that could go on first is first.
+ * Result:    the same on every rank that asks.  In a round sends come before receives.
+ *            Among the sends, and among the receives, the order is that in which they
+ *            became possible.
  * Ownership: *order is the caller's, to end by free(order->lanes).
  * Errors:    COLL_ERR_INVALID (no order would do), COLL_ERR_NOMEM; logged.
  * Cost:      O(n + r p) for n steps of all p ranks, in r rounds; p squared more each

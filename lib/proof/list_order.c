@@ -74,8 +74,8 @@ static void wait_on(struct walk *w, int rank, int peer)
     w->waiting_on[peer] = rank;
 }
 
-/* Can the rank's message of this step go on?  If not, the rank now waits for its peer.
- * COLL_OK, COLL_IN_PROGRESS or COLL_ERR_NOMEM. */
+/* Can the message of this step be sent or received now?  If not, the rank waits for its
+ * peer from now on.  COLL_OK, COLL_IN_PROGRESS or COLL_ERR_NOMEM. */
 static int look(struct walk *w, int rank, const struct coll__step *step)
 {
     int is_recv = coll__step_is_recv(step->kind), *n;

@@ -6,10 +6,11 @@
  * puts it back, so that a group may run several requests of one shape.  The latest
  * request is looked at first.  A request has scratch only while a call uses it.
  *
- * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound, an idle request
- * is freed: from a random place on, the first one that was not used since it was last
- * passed over.  A program that uses somewhat more shapes in turn than fit still finds
- * most of them; if the oldest request went, it would find none.
+ * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound an idle request
+ * is freed.  The search begins at a random place and takes the first request that was
+ * not used since an earlier search passed it.  So a program that cycles through
+ * slightly more shapes than fit still finds most of them in the cache; if the oldest
+ * request were freed, it would find none.
  */
 #include "lib/run/request.h"
 #include "lib/run/args.h"

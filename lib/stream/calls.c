@@ -114,8 +114,8 @@ static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
                                 memory_order_relaxed);
 }
 
-/* How far the streams of comm and of its sub-communicators have come.  While this sum
- * changes, they move. */
+/* Return a sum of what the streams of comm and of its sub-communicators have finished.
+ * While it changes, there is progress. */
 static uint32_t come_to(const struct coll_comm *comm)
 {
     const struct coll__streams *s = comm->stream->staged;

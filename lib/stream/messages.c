@@ -3,7 +3,7 @@
  *
  * A message travels in pieces of a slot's length, through slots that no collective uses
  * (COLL__ASIDE).  A sent piece stays in its slot until the receiver takes it; the
- * sender goes on meanwhile.  Two ranks take each other's messages in the order of
+ * sender does not wait for that.  Two ranks take each other's messages in the order of
  * their calls.
  *
  * A stream works in order, but a group's messages must travel side by side.  So they are

@@ -8,10 +8,10 @@
  *     copy a in, ready a, copy b in, ready b,
  *     wait a, copy a out, copy c in, ready c, wait b, copy b out, wait c, ...
  *
- * When the stream has made a piece ready, the host, as the communicator's owner, carries
- * it out as an operation over pinned buffers, and lets the stream go on (cuda_stage.h:
- * ready, done).  While the host works on one piece, the stream copies the previous piece
- * out and the next piece in.
+ * When the stream has made a piece ready, the host, as the communicator's owner,
+ * carries it out as an operation over pinned buffers, and releases the stream
+ * (cuda_stage.h: ready, done).  While the host works on one piece, the stream copies
+ * the previous piece out and the next piece in.
  *
  * All of this is in the order of one stream and needs no second stream, so it works with
  * CUDA_DEVICE_MAX_CONNECTIONS=1, too.  A batch in another stream first waits for the end
@@ -261,7 +261,7 @@ static void unlink_first(struct coll_comm *comm)
     comm->run->n_streaming--;
 }
 
-/* All host operations of the current step have ended: go on to the next. */
+/* All host operations of the current step have ended: begin the next step. */
 static void end_piece(struct coll_comm *comm, struct coll__job *job)
 {
     const struct coll__streams *s = comm->stream->staged;

@@ -269,8 +269,8 @@ static int take_links(const struct hwloc_distances_s *d,
     return COLL_OK;
 }
 
-/* NVSwitches join each GPU to each other one, and hwloc can work out the matrix.  Without
- * NVSwitches it would lose the links. */
+/* NVSwitches join every two GPUs, and hwloc can transform its matrix so that it shows
+ * these links.  On a machine without NVSwitches the transformation would lose links. */
 static void look_through_switches(hwloc_topology_t topology,
                                   struct hwloc_distances_s *d)
 {

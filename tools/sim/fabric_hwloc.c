@@ -242,7 +242,7 @@ static int add_cable(struct reading *reading, int a, int b, double gbytes)
     return coll__graph_edge(reading->graph, &edge) < 0 ? -1 : 0;
 }
 
-/* Is each GPU joined to each other one?  Above a few GPUs only a switch does that. */
+/* Are every two GPUs joined?  For more than a few GPUs only a switch can do that. */
 static int has_nvswitch(const struct reading *reading)
 {
     for (int i = 0; i < reading->n_gpus; i++)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_net.c - networks made by rule: their links and routes by arithmetic.
  *
- * Fat tree: the switches that stand side by side on a level below a common one
- * count as one, and the cables between two levels as one wide link (routing
- * that spreads messages evenly).  Dragonfly: routers of a group all joined, any
- * two groups joined by the same number of cables; a message takes the one that
- * belongs to its sender's router, at most one hop in each group.  The cables to
- * the next group begin at the last router, those from it end at the first.  Torus: one
- * dimension after another, the shorter way round, in + direction when equal.
+ * Fat tree: all switches of one level below a common switch are modelled as one switch,
+ * and the cables between two levels as one wide link, as if routing spread the messages
+ * evenly.  Dragonfly: within a group each router is joined with each other router, and
+ * any two groups are joined by the same number of cables.  The sender's router decides
+ * which of these cables a message takes; there is at most one hop within each group.
+ * The cables to the next group leave from a group's last routers, and cables from the
+ * previous group arrive at its first routers.  Torus: a message goes through one
+ * dimension after the other, each time the shorter way round; if both ways are equal,
+ * in + direction.
  */
 #include "tools/sim/fabric_int.h"
 
