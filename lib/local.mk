@@ -23,6 +23,7 @@ libcore_la_SOURCES = \
 	%D%/util/float_state.h \
 	%D%/util/files.c %D%/util/files.h \
 	%D%/util/futex.c %D%/util/futex.h \
+	%D%/util/limit.c %D%/util/limit.h \
 	%D%/util/lock.c %D%/util/lock.h \
 	%D%/util/map.c %D%/util/map.h \
 	%D%/util/param.c %D%/util/param.h \

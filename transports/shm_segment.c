@@ -9,6 +9,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 #include "lib/util/lock.h"
+#include "lib/util/limit.h"
 #include "lib/util/param.h"
 #include "transports/cma.h"
 #include "transports/segment.h"
@@ -167,7 +168,8 @@ static int map_segment(struct shm *shm, int pid, const struct offer *offer)
     else if (errno == ENOMEM)
         log_warn("shm",
                  "cannot map the %zu bytes that the ranks of this host "
-                 "share: %s; raise ulimit -v, or lower COLL_SHM_CELL",
+                 "share: %s; raise ulimit -v, or lower the limit shm_cell "
+                 "in the tuning file",
                  len, strerror(errno));
     else
         log_info("shm", "cannot reach the segment of process %d: %s", pid,
@@ -298,14 +300,14 @@ static int leader_of(const struct coll__tp_env *env, int rank)
     return rank;
 }
 
-/* Set the sizes from the parameters; all ranks use those of the segment's maker. */
+/* Set the sizes from the limits; all ranks use those of the segment's maker. */
 static void choose_sizes(struct shm *shm)
 {
     size_t n_peers = (size_t)shm->local_size - 1;
     size_t n_fifos = COLL__CHANNELS * n_peers;
-    size_t cell = coll__param_bytes(PARAM_SHM_CELL);
-    size_t slot = coll__param_bytes(PARAM_SHM_SLOT);
-    size_t cells = (size_t)coll__param_int(PARAM_SHM_CELLS);
+    size_t cell = coll__limit(LIMIT_SHM_CELL);
+    size_t slot = coll__limit(LIMIT_SHM_SLOT);
+    size_t cells = coll__limit(LIMIT_SHM_CELLS);
 
     if (!slot)
         slot = shm->local_size > 2 ? SLOT : SLOT_OF_TWO;
@@ -343,7 +345,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
                                     .gap = 50e-9,
                                     .once = 0.1e-9 * (crowd > 1 ? crowd : 1)};
     shm->fetch_min = shm->region_min = SIZE_MAX;
-    shm->stream_min = coll__param_bytes(PARAM_STREAM_MIN);
+    shm->stream_min = coll__limit(LIMIT_STREAM_MIN);
     choose_sizes(shm);
     shm->local_of = malloc((size_t)env->size * sizeof(int));
     if (!shm->local_of) {
@@ -454,8 +456,8 @@ static int allow_fetching(struct shm *shm)
         log_error("shm", "no memory for %zu bytes that are fetched", shm->cell);
         return COLL_ERR_NOMEM;
     }
-    shm->fetch_min = coll__param_bytes(PARAM_CMA_MIN);
-    shm->fetch_max = coll__param_bytes(PARAM_CMA_MAX);
+    shm->fetch_min = coll__limit(LIMIT_CMA_MIN);
+    shm->fetch_max = coll__limit(LIMIT_CMA_MAX);
     return COLL_OK;
 }
 
@@ -477,7 +479,7 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
         tp->waits_on[r] = NULL;
     }
     if (by_all & FOUND_FILES)
-        shm->region_min = coll__param_bytes(PARAM_MEM_MIN);
+        shm->region_min = coll__limit(LIMIT_MEM_MIN);
     shm->rings_surely = (by_all & FOUND_FENCE) != 0;
     return by_all & FOUND_MEMORY ? allow_fetching(shm) : COLL_OK;
 }

@@ -3,8 +3,10 @@
 #include "include/coll/coll.h"
 #include "lib/boot/boot.h"
 #include "lib/device/device.h"
+#include "lib/price/tune.h"
 #include "lib/topo/inside.h"
 #include "lib/trace/log.h"
+#include "lib/util/limit.h"
 #include "lib/util/param.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
@@ -146,16 +148,19 @@ int coll_feature_list(size_t index, struct coll_feature *feature)
  * still be out of reach; creating a communicator finds that out. */
 static void note_single_copy(char *note, size_t len)
 {
+    struct coll__tune *tune = NULL;
     char why[CMA_WHY_BYTES];
 
+    (void)coll__tune_open(&tune); /* for its limits; errors are logged */
+    coll__tune_free(tune);
     if (coll__cma_usable(why, sizeof(why)))
         snprintf(note, len, "single copy does not work here: %s", why);
     else
-        snprintf(note, len, "single copy works here: messages of %zu bytes and more "
+        snprintf(note, len,
+                 "single copy works here: messages of %zu bytes and more "
                  "that two ranks exchange are read straight from the sender's "
                  "memory, in operations of %zu bytes at most",
-                 coll__param_bytes(PARAM_CMA_MIN),
-                 coll__param_bytes(PARAM_CMA_MAX));
+                 coll__limit(LIMIT_CMA_MIN), coll__limit(LIMIT_CMA_MAX));
 }
 
 /* Append the cost of leaving a cache, if this host has parts beyond one cache and its

@@ -2,6 +2,7 @@
 /* check_params.c - judge the environment when a communicator is made. */
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
+#include "lib/util/limit.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
@@ -23,6 +24,24 @@ static int is_parameter(const char *name)
     return 0;
 }
 
+/* Warn of a variable that a limit of the tuning file has replaced; return whether it is
+ * one. */
+static int was_limit(const char *name)
+{
+    for (int i = 0; i < N_LIMITS; i++) {
+        enum coll__limit id = (enum coll__limit)i;
+
+        if (strcmp(name, coll__limit_variable(id)))
+            continue;
+        log_warn("param",
+                 "%s is not read any more; set '%s' in the 'limits' of a "
+                 "tuning file (COLL_TUNE_FILE)",
+                 name, coll__limit_name(id));
+        return 1;
+    }
+    return 0;
+}
+
 /* A variable (NAME=VALUE) looks like a parameter: is it one? */
 static void judge_name(const char *variable)
 {
@@ -34,7 +53,7 @@ static void judge_name(const char *variable)
         return;
     memcpy(name, variable, len);
     name[len] = '\0';
-    if (is_parameter(name))
+    if (is_parameter(name) || was_limit(name))
         return;
     for (int i = 0; i < N_PARAMS; i++)
         names[i] = coll__param_name((enum coll__param)i);

@@ -203,7 +203,8 @@ void coll__comm_bytes(const struct coll_comm *comm,
 /* Check every COLL_* variable of the environment (check_params.c).
  *
  * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
- *            value.  An unknown COLL_* name is a warning with the nearest one.
+ *            value.  An unknown COLL_* name is a warning with the nearest one, or with
+ *            the limit of the tuning file that has replaced it.
  */
 int coll__params_check(void);
 

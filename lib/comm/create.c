@@ -76,10 +76,8 @@ static int read_settings(struct coll__settings *settings)
 /* Read the tuning file, if the environment names one. */
 static int read_tune(struct coll_comm *comm)
 {
-    int rc = COLL_OK;
+    int rc = coll__tune_open(&comm->tune);
 
-    if (coll__param_is_set(PARAM_TUNE_FILE))
-        rc = coll__tune_load(coll__param_text(PARAM_TUNE_FILE), &comm->tune);
     comm->settings.tune = coll__tune_hash(comm->tune);
     return rc;
 }

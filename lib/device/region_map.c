@@ -50,7 +50,8 @@ static int cannot_open(int pid, int fd, int err)
               err == EMFILE || err == ENFILE
                   ? "raise ulimit -n"
                   : "change no user or PR_SET_DUMPABLE after the communicator "
-                    "is made, or set COLL_MEM_MIN=1G");
+                    "is made, or let the limit mem_min be 1G in the tuning "
+                    "file");
     return COLL_ERR_SYSTEM;
 }
 
@@ -58,7 +59,7 @@ static int cannot_map(int pid, size_t len, int err)
 {
     log_error("mem",
               "cannot map %zu bytes of process %d: %s; raise ulimit -v, "
-              "or set COLL_MEM_MIN=1G",
+              "or let the limit mem_min be 1G in the tuning file",
               len, pid, strerror(err));
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }

@@ -3,7 +3,7 @@
  * run. */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <assert.h>
@@ -91,7 +91,7 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
         prog->groups[i] = find_onward(prog, i);
         xfer->bytes.is_final = is_final(prog, i);
     }
-    prog->is_past = bytes.beside >= coll__param_bytes(PARAM_STREAM_MIN);
+    prog->is_past = bytes.beside >= coll__limit(LIMIT_STREAM_MIN);
 }
 
 /* ---- scratch ------------------------------------------------------------- */

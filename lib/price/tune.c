@@ -7,6 +7,9 @@
 #include "lib/price/tune.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
+#include "lib/util/limit.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
 
 #include <jansson.h>
 
@@ -43,6 +46,7 @@ struct coll__tune {
     struct entry *entries;
     int n_links;
     struct link links[MAX_LINKS];
+    struct coll__limits limits;
 };
 
 /* The item of the file that is being read, for errors. */
@@ -219,6 +223,64 @@ static int take_list(const char *path, const json_t *root, const char *name,
     return rc;
 }
 
+/* ---- limits ----------------------------------------------------------------- */
+
+/* Read a limit: a whole number, or a text such as "64K". */
+static int take_limit(const char *path, const char *name, const json_t *item,
+                      struct coll__limits *limits)
+{
+    const char *names[N_LIMITS + 1] = {NULL}, *text = json_string_value(item);
+    json_int_t number = json_is_integer(item) ? json_integer_value(item) : -1;
+    size_t value = number < 0 ? COLL__NOT_SAID : (size_t)number;
+    int id = 0;
+
+    for (int i = 0; i < N_LIMITS; i++)
+        names[i] = coll__limit_name((enum coll__limit)i);
+    while (id < N_LIMITS && strcmp(name, names[id]))
+        id++;
+    if (id == N_LIMITS) { /* a later version's, or a slip */
+        log_warn("tune", "%s: limits: '%s' is no limit; did you mean '%s'?",
+                 path, name, coll__nearest(name, names));
+        return COLL_OK;
+    }
+    if (text && coll__parse_bytes(text, &value))
+        value = COLL__NOT_SAID;
+    if (value > coll__limit_most((enum coll__limit)id)) {
+        log_error("tune",
+                  "%s: limits: field '%s' must be a whole number from 0 to "
+                  "%zu, or a text such as \"64K\"; correct or remove it",
+                  path, name, coll__limit_most((enum coll__limit)id));
+        return COLL_ERR_INVALID;
+    }
+    limits->values[id] = value;
+    return COLL_OK;
+}
+
+static int take_limits(const char *path, json_t *root,
+                       struct coll__limits *limits)
+{
+    json_t *list = json_object_get(root, "limits"), *item;
+    const char *name;
+    int rc = COLL_OK;
+
+    for (int i = 0; i < N_LIMITS; i++)
+        limits->values[i] = COLL__NOT_SAID;
+    if (list && !json_is_object(list)) {
+        log_error("tune",
+                  "%s: field 'limits' must be an object, such as "
+                  "{\"cma_min\": \"64K\"}; correct or remove it",
+                  path);
+        return COLL_ERR_INVALID;
+    }
+    json_object_foreach(list, name, item)
+    {
+        rc = take_limit(path, name, item, limits);
+        if (rc)
+            break;
+    }
+    return rc;
+}
+
 /* ---- files ------------------------------------------------------------------ */
 
 static uint64_t hash_of(const char *text, size_t len)
@@ -230,8 +292,7 @@ static uint64_t hash_of(const char *text, size_t len)
     return hash ? hash : 1;
 }
 
-static int take_all(const char *path, const json_t *root,
-                    struct coll__tune *tune)
+static int take_all(const char *path, json_t *root, struct coll__tune *tune)
 {
     const json_t *version = json_object_get(root, "version");
     size_t n = json_array_size(json_object_get(root, "entries"));
@@ -249,8 +310,9 @@ static int take_all(const char *path, const json_t *root,
         return COLL_ERR_NOMEM;
     }
     rc = take_list(path, root, "entries", n, take_entry, tune);
-    return rc ? rc
-              : take_list(path, root, "links", MAX_LINKS, take_link, tune);
+    if (rc == COLL_OK)
+        rc = take_list(path, root, "links", MAX_LINKS, take_link, tune);
+    return rc ? rc : take_limits(path, root, &tune->limits);
 }
 
 int coll__tune_parse(const char *path, const char *text, size_t len,
@@ -308,6 +370,18 @@ int coll__tune_load(const char *path, struct coll__tune **tune)
     if (file)
         fclose(file);
     free(text);
+    return rc;
+}
+
+int coll__tune_open(struct coll__tune **tune)
+{
+    int rc = COLL_OK;
+
+    *tune = NULL;
+    if (coll__param_is_set(PARAM_TUNE_FILE))
+        rc = coll__tune_load(coll__param_text(PARAM_TUNE_FILE), tune);
+    if (rc == COLL_OK)
+        coll__limits_use(*tune ? &(*tune)->limits : NULL);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tune.h - a tuning file: measured choices and prices, used instead of predictions.
+/* tune.h - a tuning file: measured choices and prices, used instead of predictions, and
+ * limits, used instead of the library's own.
  *
  * coll_tune writes it; COLL_TUNE_FILE names it.  JSON:
  *
@@ -7,12 +8,13 @@
  *    "links": [{"level": "host", "alpha": 4e-7, "beta": 1e-10}, ...],
  *    "entries": [{"collective": "allreduce", "ranks": [2, 8],
  *                 "hosts": [1, 1], "bytes": [0, 4095], "type": "f32",
- *                 "algorithm": "recursive_doubling"}, ...]}
+ *                 "algorithm": "recursive_doubling"}, ...],
+ *    "limits": {"shm_cell": 131072, "cma_min": "64K", ...}}
  *
  * Ranges include both ends.  Without ranks, hosts, bytes or type, an entry fits any.
  * The first entry that fits a problem wins; an entry does not fit if its algorithm
- * cannot serve the problem.  alpha is in s, beta in s a byte.  Other keys are ignored:
- * they are for people, or for later versions.
+ * cannot serve the problem.  alpha is in s, beta in s a byte.  lib/util/limit.h lists the
+ * limits.  Other keys are ignored: they are for people, or for later versions.
  */
 #ifndef COLL_LIB_PRICE_TUNE_H
 #define COLL_LIB_PRICE_TUNE_H
@@ -29,6 +31,13 @@ struct coll__tune; /* a file's content */
  *            COLL_ERR_NOMEM.  *tune is untouched.
  */
 int coll__tune_load(const char *path, struct coll__tune **tune);
+
+/* Read the tuning file that COLL_TUNE_FILE names, if it names one, and let its limits hold
+ * from now on; without a file the defaults hold, and *tune is NULL.
+ *
+ * Errors:    as coll__tune_load(); the limits are untouched then.
+ */
+int coll__tune_open(struct coll__tune **tune);
 
 /* Read a tuning file from len bytes of text; path is for error messages. */
 int coll__tune_parse(const char *path, const char *text, size_t len,

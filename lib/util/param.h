@@ -82,28 +82,9 @@ enum coll__param_kind {
       "has it from the first request on that asks for it")                     \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
-    X(SHM_SLOT, PARAM_BYTES, "0", NULL,                                        \
-      "messages up to this length lie in the fifo of two ranks, 64 to 64K; "   \
-      "0: 4K, or 32K where a host has but two ranks")                          \
-    X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
-      "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
-    X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
-      "cells of each rank; 0: five for each other rank of its host, and 8 or " \
-      "as many as there are of these")                                         \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
       "from the sender's memory, where the kernel allows it")                  \
-    X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
-      "messages of at least this many bytes are read that way; of an "         \
-      "allgather that is not in place, 16 times as many")                      \
-    X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
-      "up to so many bytes that an operation reads and writes on all ranks "   \
-      "of "                                                                    \
-      "a host, messages are read that way")                                    \
-    X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
-      "messages of at least this many bytes in memory of coll_mem_alloc() "    \
-      "are "                                                                   \
-      "read in place by ranks of the same host, if they fit no slot")          \
     X(CUDA_SLOT, PARAM_BYTES, "0", NULL,                                       \
       "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "     \
       "64M of a rank's device memory give, 16M at most")                       \
@@ -117,9 +98,6 @@ enum coll__param_kind {
       "the "                                                                   \
       "least of all ranks counts.  Those that are freed come back when ranks " \
       "next register or deregister memory")                                    \
-    X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
-      "from so many bytes on that an operation reads and writes on all ranks " \
-      "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; " \
       "more connect at their first use; the least of all ranks counts")        \

@@ -4,6 +4,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/work.h"
 #include "lib/comm/comm.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -254,8 +255,8 @@ END_TEST
 START_TEST(random_operations_are_right_in_regions)
 {
     work_in_regions = _i % 4;
-    setenv("COLL_MEM_MIN", "0", 1);
-    setenv("COLL_SHM_SLOT", "64", 1);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
+    coll__limit_assume(LIMIT_SHM_SLOT, 64);
     run(random_blocking, 2 + _i / 4, 0);
     run(random_requests, 2 + _i / 4, 0);
     run(random_groups, 2 + _i / 4, 0);
@@ -272,7 +273,7 @@ START_TEST(each_algorithm_is_right_when_it_is_forced)
     setenv("COLL_CHUNK", "512", 1);
     run(random_blocking, 5, 0);
     run(random_blocking, 4, 1);
-    setenv("COLL_MEM_MIN", "0", 1);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
     work_in_regions = WORK_IN | WORK_OUT;
     run(random_blocking, 5, 0);
 }

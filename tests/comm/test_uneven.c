@@ -3,6 +3,7 @@
  * the others share, or cannot read their memory.  Each rank finds out for
  * itself, and all go by what all have found. */
 #include "include/coll/coll.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
@@ -83,8 +84,8 @@ static int without_room(struct world_rank *me)
 START_TEST(one_has_no_room_to_share)
 {
     setenv("COLL_TRANSPORTS", "self,shm,ucx", 1);
-    setenv("COLL_SHM_CELL", "16M", 1);
-    setenv("COLL_SHM_CELLS", "16", 1);
+    coll__limit_assume(LIMIT_SHM_CELL, 16 << 20);
+    coll__limit_assume(LIMIT_SHM_CELLS, 16);
     ck_assert_int_eq(world_fork(_i, without_room, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -99,7 +100,7 @@ static int without_fetching(struct world_rank *me)
 START_TEST(one_fetches_nothing)
 {
     setenv("COLL_TRANSPORTS", "self,shm", 1);
-    setenv("COLL_CMA_MIN", "4096", 1);
+    coll__limit_assume(LIMIT_CMA_MIN, 4096);
     ck_assert_int_eq(world_fork(_i, without_fetching, NULL, DEADLINE), 0);
 }
 END_TEST

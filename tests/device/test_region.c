@@ -6,6 +6,7 @@
 #include "tests/support/work.h"
 #include "tests/support/suite.h"
 #include "lib/device/region.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
 
@@ -263,7 +264,7 @@ START_TEST(every_collective_is_right_at_every_length)
     static const int sizes[] = {2, 3, 5};
     int size = sizes[_i / 3];
 
-    setenv("COLL_STREAM_MIN", "1M", 1);
+    coll__limit_assume(LIMIT_STREAM_MIN, 1 << 20);
     work_in_regions = 1 + _i % 3;
     ck_assert_int_eq(world_fork(size, every_length, &_i, DEADLINE), 0);
     if (size == 3)

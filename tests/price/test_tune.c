@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_tune.c - tuning files: what they choose, and that whatever is in them is
- * read, or refused in one sentence. */
+ * read, or refused in one sentence; the limits that they set. */
 #include "lib/price/tune.h"
+#include "lib/trace/log.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +22,8 @@ static const char good[] =
     "   \"later\": {\"any\": [1, 2]}},\n"
     "  {\"collective\": \"allreduce\", \"bytes\": [0, 999],\n"
     "   \"algorithm\": \"binomial\"},\n"
-    "  {\"collective\": \"broadcast\", \"algorithm\": \"chain\"}]}\n";
+    "  {\"collective\": \"broadcast\", \"algorithm\": \"chain\"}],\n"
+    " \"limits\": {\"shm_cell\": 65536, \"cma_min\": \"1.5M\"}}\n";
 
 static struct coll__tune *parse(const char *text)
 {
@@ -115,6 +119,7 @@ START_TEST(other_content_has_another_hash)
 END_TEST
 
 #define ENTRY(fields) "{\"version\": 1, \"entries\": [{" fields "}]}"
+#define LIMITS(fields) "{\"version\": 1, \"limits\": {" fields "}}"
 #define LINK(fields) "{\"version\": 1, \"links\": [{" fields "}]}"
 #define RING "\"collective\": \"allreduce\", \"algorithm\": \"ring\""
 
@@ -145,6 +150,14 @@ static const struct {
     {LINK("\"level\": \"host\", \"alpha\": -1, \"beta\": 0"), "'alpha'"},
     {LINK("\"level\": \"host\", \"alpha\": 0"), "'beta'"},
     {LINK("\"level\": \"a name that is too long\""), "'level'"},
+    {"{\"version\": 1, \"limits\": [3]}", "'limits'"},
+    {LIMITS("\"shm_slot\": -1"), "'shm_slot' must be a whole number from 0 to "
+                                 "65536"},
+    {LIMITS("\"shm_slot\": 65537"), "'shm_slot'"},
+    {LIMITS("\"cma_max\": 1.5"), "'cma_max'"},
+    {LIMITS("\"cma_max\": \"many\""), "'cma_max'"},
+    {LIMITS("\"cma_max\": \"2T\""), "'cma_max'"},
+    {LIMITS("\"shm_cell\": 4096, \"mem_min\": null"), "'mem_min'"},
 };
 
 /* _i: which of them. */
@@ -159,6 +172,74 @@ START_TEST(what_is_wrong_is_named)
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "my.json"));
     ck_assert_msg(strstr(coll_last_error(), wrong[_i].words) != NULL, "%s",
                   coll_last_error());
+}
+END_TEST
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void open_file(int status)
+{
+    struct coll__tune *tune;
+
+    ck_assert_int_eq(coll__tune_open(&tune), status);
+    coll__tune_free(tune);
+}
+
+START_TEST(limits_hold_until_another_file_is_read)
+{
+    char path[] = "test_tune.XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_uint_eq(coll__limit(LIMIT_SHM_CELL), 128 << 10);
+    setenv("COLL_TUNE_FILE", path, 1);
+    write_file(path, good);
+    open_file(COLL_OK);
+    ck_assert_uint_eq(coll__limit(LIMIT_SHM_CELL), 64 << 10);
+    ck_assert_uint_eq(coll__limit(LIMIT_CMA_MIN), 3 << 19);
+    ck_assert_uint_eq(coll__limit(LIMIT_CMA_MAX), 64 << 20);
+    write_file(path, LIMITS("\"shm_cell\": -5"));
+    open_file(COLL_ERR_INVALID);
+    ck_assert_uint_eq(coll__limit(LIMIT_SHM_CELL), 64 << 10);
+    write_file(path, LIMITS("\"cma_max\": 0"));
+    open_file(COLL_OK);
+    ck_assert_uint_eq(coll__limit(LIMIT_CMA_MIN), 64 << 10);
+    ck_assert_uint_eq(coll__limit(LIMIT_CMA_MAX), 0);
+    unlink(path);
+    unsetenv("COLL_TUNE_FILE");
+    open_file(COLL_OK);
+    ck_assert_uint_eq(coll__limit(LIMIT_CMA_MAX), 64 << 20);
+}
+END_TEST
+
+static char heard[256];
+
+static void hear(enum coll_log_level level, const char *part, const char *text,
+                 void *arg)
+{
+    (void)part, (void)arg;
+    if (level == COLL_LOG_WARN)
+        snprintf(heard, sizeof(heard), "%s", text);
+}
+
+START_TEST(a_limit_that_there_is_not_is_warned_of)
+{
+    struct coll__tune *tune;
+
+    coll_set_log_handler(hear, NULL);
+    tune = parse(LIMITS("\"shm_cel\": 4096"));
+    coll__log_done(COLL_OK);
+    ck_assert_str_eq(heard, "t: limits: 'shm_cel' is no limit; did you mean "
+                            "'shm_cell'?");
+    coll__tune_free(tune);
 }
 END_TEST
 
@@ -215,6 +296,7 @@ START_TEST(spoilt_files_never_do_harm)
         else
             ck_assert_ptr_null(tune);
         coll__tune_free(tune);
+        coll__log_done(COLL_OK); /* to the handler, which is quiet */
     }
 }
 END_TEST
@@ -242,6 +324,8 @@ int main(void)
     tcase_add_test(cases, other_content_has_another_hash);
     tcase_add_loop_test(cases, what_is_wrong_is_named, 0,
                         (int)ARRAY_LEN(wrong));
+    tcase_add_test(cases, limits_hold_until_another_file_is_read);
+    tcase_add_test(cases, a_limit_that_there_is_not_is_warned_of);
     tcase_add_test(cases, files_are_read_and_their_lack_is_explained);
     tcase_add_loop_test(cases, spoilt_files_never_do_harm, 0, 5);
     tcase_set_timeout(cases, 60);

@@ -4,6 +4,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "lib/comm/comm.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -302,6 +303,27 @@ START_TEST(a_name_like_a_parameters_is_warned_of_but_not_our_own_programs)
 }
 END_TEST
 
+static int hear_of_a_limit(struct world_rank *me)
+{
+    struct coll_comm *comm;
+
+    coll_set_log_handler(keep_words, NULL);
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !strcmp(said, "COLL_SHM_CELL is not read any more; set "
+                                  "'shm_cell' in the 'limits' of a tuning "
+                                  "file (COLL_TUNE_FILE)\n"));
+    WORLD_CHECK(me, coll__limit(LIMIT_SHM_CELL) == 128 << 10);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_variable_that_has_become_a_limit_is_warned_of)
+{
+    setenv("COLL_SHM_CELL", "1M", 1);
+    ck_assert_int_eq(world_fork(1, hear_of_a_limit, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* Four ranks, two on each package that the file has: its jobs see that. */
 static int join_bound(struct world_rank *me)
 {
@@ -517,6 +539,7 @@ int main(void)
     tcase_add_loop_test(c, bad_parameters_are_named, 0, 14);
     tcase_add_test(
         c, a_name_like_a_parameters_is_warned_of_but_not_our_own_programs);
+    tcase_add_test(c, a_variable_that_has_become_a_limit_is_warned_of);
     tcase_add_test(c, a_job_is_on_the_machine_of_the_file);
     tcase_add_test(c, a_bad_parameter_on_one_rank_is_told_to_all);
     tcase_add_test(c, ranks_that_are_set_differently_are_told_so);

@@ -3,6 +3,7 @@
 # program.sh - read by tests of one program from the outside; $program is its
 # name in the build folder, $scratch a folder for what it says.
 . "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/limits.sh"
 out=$scratch/out
 err=$scratch/err
 

@@ -5,7 +5,7 @@ set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 fixture=${srcdir:-.}/tests/topo/two_sockets
-unset COLL_TOPO_FILE COLL_TRANSPORTS COLL_JOB_SECRET
+unset COLL_TOPO_FILE COLL_TRANSPORTS COLL_JOB_SECRET COLL_TUNE_FILE
 
 program=tools/coll_info
 . "${srcdir:-.}/tests/support/program.sh"
@@ -43,7 +43,8 @@ if tests/support/without cma true; then
     program=tests/support/without
     shows 'single copy does not work here: .*seccomp' cma tools/coll_info --transports
     program=tools/coll_info
-    COLL_CMA_MIN=12345 shows 'single copy works here: .* 12345 bytes and more' --transports
+    COLL_TUNE_FILE=$(limits cma_min=12345) shows \
+        'single copy works here: .* 12345 bytes and more' --transports
 fi
 shows '^COLL_TIMEOUT=300$' --params
 COLL_TIMEOUT=5 shows '^COLL_TIMEOUT=5  (default 300)  (set)$' --params

@@ -7,6 +7,7 @@
  */
 #include "tests/transports/conform_far.h"
 #include "tests/support/patience.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -462,7 +463,7 @@ static void add_ucx_cases(TCase *tcase, int transport)
 static void use_regions(void)
 {
     conform_in_regions = 1;
-    setenv("COLL_MEM_MIN", "0", 1);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
 }
 
 /* Every byte encrypted. */

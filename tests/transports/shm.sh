@@ -4,13 +4,14 @@
 # cores, a small /dev/shm or none, no reading of other processes, huge pages, and
 # limits.  Results are right, or an error says in words what is missing.
 . "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/limits.sh"
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out
 err=$scratch/err
 n_checks=0
-unset COLL_ALGO COLL_BOOTSTRAP COLL_CMA COLL_LOG
+unset COLL_ALGO COLL_BOOTSTRAP COLL_CMA COLL_LOG COLL_TUNE_FILE
 COLL_TRANSPORTS=self,shm
 COLL_TIMEOUT=60
 export COLL_TRANSPORTS COLL_TIMEOUT
@@ -92,11 +93,13 @@ fi
 
 # ---- pages
 right 4 allreduce env GLIBC_TUNABLES=glibc.malloc.hugetlb=1
-right 4 allgather env GLIBC_TUNABLES=glibc.malloc.hugetlb=0 COLL_STREAM_MIN=64K
-right 2 alltoall env COLL_CMA=off COLL_SHM_CELL=2M COLL_SHM_SLOT=64K
+right 4 allgather env GLIBC_TUNABLES=glibc.malloc.hugetlb=0 \
+    "COLL_TUNE_FILE=$(limits stream_min=64K)"
+right 2 alltoall env COLL_CMA=off "COLL_TUNE_FILE=$(limits shm_cell=2M shm_slot=64K)"
 
 # ---- limits
-export COLL_SHM_CELL=16M
+COLL_TUNE_FILE=$(limits shm_cell=16M)
+export COLL_TUNE_FILE
 case ${TEST_LDFLAGS:-} in
 *-fsanitize*) ;; # a sanitizer maps terabytes
 *)
@@ -107,7 +110,7 @@ case ${TEST_LDFLAGS:-} in
     ;;
 esac
 in_words '-f 100' 'see ulimit -f'
-unset COLL_SHM_CELL
+unset COLL_TUNE_FILE
 for files in 64 16 11 8; do
     in_words "-n $files" 'ulimit -n'
 done

@@ -6,6 +6,7 @@
  */
 #include "lib/exec/sleep.h"
 #include "lib/util/fence.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 #include "tests/transports/conform.h"
 #include "tests/support/patience.h"
@@ -123,8 +124,8 @@ START_TEST(everything_that_is_published_wakes)
     const struct kind *kind = &kinds[_i / 2];
 
     setenv("COLL_CMA", kind->is_fetched ? "auto" : "off", 1);
-    setenv("COLL_CMA_MAX", "1G", 1);
-    setenv("COLL_MEM_MIN", "0", 1);
+    coll__limit_assume(LIMIT_CMA_MAX, 1 << 30);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
     conform_in_regions = kind->is_in_region;
     run(2, _i % 2, _i / 2, wake_both_ways);
 }
@@ -175,9 +176,9 @@ static void keep_out(struct rank *rank)
 
 START_TEST(who_is_kept_out_looks_by_itself)
 {
-    setenv("COLL_SHM_SLOT", "64", 1);
-    setenv("COLL_SHM_CELL", "4K", 1);
-    setenv("COLL_SHM_CELLS", "1", 1);
+    coll__limit_assume(LIMIT_SHM_SLOT, 64);
+    coll__limit_assume(LIMIT_SHM_CELL, 4 << 10);
+    coll__limit_assume(LIMIT_SHM_CELLS, 1);
     setenv("COLL_CMA", "off", 1);
     run(3, _i, 0, keep_out);
 }

@@ -4,6 +4,7 @@
  */
 #include "tests/transports/conform.h"
 #include "tests/support/patience.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -13,19 +14,25 @@
 #include <unistd.h>
 
 #define KIB ((size_t)1 << 10)
-#define SLOT (4 * KIB) /* as the parameters are by default */
+#define MIB ((size_t)1 << 20)
+#define SLOT (4 * KIB) /* as the limits are by default */
 #define CELL (128 * KIB)
 #define FETCH (64 * KIB)
 
 /* ---- sizes of the segment's parts ----------------------------------------- */
 
+#define NEVER ((size_t)1 << 30) /* CMA, for the messages below */
+
 static const struct {
-    const char *slot, *cell, *cells, *cma_min;
+    size_t slot, cell, cells, cma_min;
 } layouts[] = {
-    {"4K", "128K", "0", "64K"}, {"64", "64", "1", "1G"},
-    {"64", "16M", "1", "1G"},   {"64K", "64", "1", "65K"},
-    {"64K", "64K", "3", "1G"},  {"1K", "192", "32767", "1G"},
-    {"64", "1K", "2", "0"},
+    {SLOT, CELL, 0, FETCH},
+    {64, 64, 1, NEVER},
+    {64, 16 * MIB, 1, NEVER},
+    {64 * KIB, 64, 1, 65 * KIB},
+    {64 * KIB, 64 * KIB, 3, NEVER},
+    {KIB, 192, 32767, NEVER},
+    {64, KIB, 2, 0},
 };
 
 #define N_WAYS 3
@@ -38,17 +45,17 @@ static int set_layout(int i)
 {
     int l = i / N_WAYS, way = i % N_WAYS;
 
-    if (way == 1 && !strcmp(layouts[l].cma_min, "1G") && !getenv("TEST_LONG"))
+    if (way == 1 && layouts[l].cma_min == NEVER && !getenv("TEST_LONG"))
         return 0;
     if (l > 0)
         longest = FETCH + 1; /* in many pieces */
-    setenv("COLL_SHM_SLOT", layouts[l].slot, 1);
-    setenv("COLL_SHM_CELL", layouts[l].cell, 1);
-    setenv("COLL_SHM_CELLS", layouts[l].cells, 1);
-    setenv("COLL_CMA_MIN", layouts[l].cma_min, 1);
-    setenv("COLL_CMA_MAX", "1G", 1);
+    coll__limit_assume(LIMIT_SHM_SLOT, layouts[l].slot);
+    coll__limit_assume(LIMIT_SHM_CELL, layouts[l].cell);
+    coll__limit_assume(LIMIT_SHM_CELLS, layouts[l].cells);
+    coll__limit_assume(LIMIT_CMA_MIN, layouts[l].cma_min);
+    coll__limit_assume(LIMIT_CMA_MAX, NEVER);
     setenv("COLL_CMA", way == 1 ? "auto" : "off", 1);
-    setenv("COLL_MEM_MIN", "0", 1);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
     conform_in_regions = way == 2;
     return 1;
 }
@@ -252,7 +259,7 @@ static void find_taken(struct rank *rank)
 START_TEST(what_was_taken_is_said_whoever_finds_it)
 {
     setenv("COLL_CMA", "off", 1);
-    setenv("COLL_MEM_MIN", "0", 1);
+    coll__limit_assume(LIMIT_MEM_MIN, 0);
     ck_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
     run(2, 1, find_taken);
 }
