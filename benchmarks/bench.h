@@ -103,7 +103,7 @@ extern const struct bench_op bench_p2p_ping, bench_p2p_one, bench_p2p_both;
 extern const struct bench_mode bench_bw, bench_lat, bench_p2p_bw,
     bench_p2p_bibw;
 
-/* The whole program; returns its exit status. */
+/* Run the whole program.  Returns its exit status. */
 int bench_main(int argc, char **argv, const struct bench_op *op,
                const struct bench_mode *mode);
 

@@ -101,7 +101,7 @@ static void add_rates(struct table_row *row, const struct bench_op *op,
     row_real(row, "busbw_GBps", NULL, 0, 4, busbw);
 }
 
-/* What --idle, --beside, --stream-overlap and --graph add. */
+/* Add the columns of --idle, --beside, --stream-overlap and --graph. */
 static void add_extras(struct table_row *row, const struct bench_args *args,
                        const struct bench_result *r)
 {

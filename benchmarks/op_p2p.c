@@ -92,7 +92,8 @@ static int answer(const struct bench_case *c, const void *in, void *out,
     return coll_send(in, 1, COLL_U8, partner(c), comm, c->stream);
 }
 
-/* The window, and one byte back when all of it has arrived. */
+/* Send a window of messages one way; one byte comes back when all of them have
+ * arrived. */
 static int one_way(const struct bench_case *c, const void *in, void *out,
                    struct coll_comm *comm)
 {

@@ -111,7 +111,8 @@ static json_t *series_of(const json_t *comm, const char *name)
     return NULL;
 }
 
-/* The call with this number, or NULL if the rank has forgotten it or not begun it. */
+/* Return the call with this number, or NULL if the rank has forgotten it or not begun
+ * it. */
 static json_t *call_of(const json_t *comm, const char *name, json_int_t seq)
 {
     json_t *last = json_object_get(series_of(comm, name), "last"), *first;
@@ -239,7 +240,7 @@ static int is_same(const json_t *a, const json_t *b)
            whole(a, "way") == whole(b, "way");
 }
 
-/* The call with this number, from the first rank that still knows it. */
+/* Return the call with this number, from the first rank that still knows it. */
 static json_t *first_call(const struct group *g, const char *series,
                           json_int_t seq)
 {
@@ -265,7 +266,7 @@ static int do_differ(const struct group *g, const char *series, json_int_t seq)
     return 0;
 }
 
-/* How long the rank that waits longest has been in this call. */
+/* Return how long the rank that waits longest has been in this call. */
 static double waited(const struct group *g, const char *series, json_int_t seq)
 {
     double most = 0;

@@ -32,7 +32,7 @@ static json_t *json_text(const char *text)
 
 /* ---- what is built ----------------------------------------------------- */
 
-/* The layout of horovodrun --check-build. */
+/* Print the build in the layout of horovodrun --check-build. */
 static int print_build(void)
 {
     struct coll_feature f;
@@ -151,7 +151,7 @@ static int print_topology_as(enum coll_topo_format format)
 
 static int print_topology(void) { return print_topology_as(COLL_TOPO_TEXT); }
 
-/* The lines of the topology tree; NULL after an error, printed on stderr. */
+/* Return the lines of the topology tree; NULL after an error, printed on stderr. */
 static json_t *json_topology(void)
 {
     char *text, *rest, *line;

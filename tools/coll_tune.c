@@ -208,7 +208,7 @@ static int run(const struct tune_options *options)
 
 /* ---- command line --------------------------------------------------------------- */
 
-/* The collective named by the first len characters, if it can be tuned. */
+/* Return the collective named by the first len characters, if it can be tuned. */
 static int find_collective(const char *text, size_t len)
 {
     for (int k = 0; k < COLL_N_COLLECTIVES; k++) {

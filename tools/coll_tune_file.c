@@ -104,8 +104,8 @@ static json_t *candidates_of(const struct tune_row *row)
     return list;
 }
 
-/* The size half way, by factors, to the next size of the same collective; -1 if there is
- * none. */
+/* Return the size half way, by factors, to the next size of the same collective; -1 if
+ * there is none. */
 static json_int_t border(const struct tune_table *table, int before, int behind)
 {
     const struct tune_row *a = &table->rows[before], *b = &table->rows[behind];

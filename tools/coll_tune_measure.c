@@ -47,7 +47,7 @@ static double read_clock(clockid_t clock)
 
 static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
-/* The largest over the ranks. */
+/* Return the largest over the ranks. */
 static int slowest(const struct meter *m, double *times, size_t n)
 {
     return coll_allreduce(times, times, n, COLL_F64, COLL_MAX, m->comm, NULL);
@@ -117,7 +117,7 @@ static int ping(const struct meter *m, int peer, int is_first, size_t len,
     return rc;
 }
 
-/* The first other rank on rank 0's host, or on another host; or -1. */
+/* Find the first other rank on rank 0's host, or on another host; or -1. */
 static int find_peer(const struct meter *m, int is_far, int *peer)
 {
     int rank = coll_comm_rank(m->comm), is_host0 = !coll_comm_host(m->comm);
@@ -210,7 +210,7 @@ static int run_turn(struct meter *m, struct coll_request *request, int is_ahead,
     return rc;
 }
 
-/* How many iterations fill a turn: the same number on every rank. */
+/* Find how many iterations fill a turn: the same number on every rank. */
 static int fit_turn(struct meter *m, struct coll_request *request, int is_ahead,
                     long *n)
 {
@@ -333,7 +333,7 @@ static int measure_row(struct meter *m, struct tune_row *row)
 
 /* ---- all ---------------------------------------------------------------------- */
 
-/* Bytes of the call's count, if the whole vector has `bytes`. */
+/* Return bytes of the call's count, if the whole vector has `bytes`. */
 static size_t part_bytes(const struct meter *m, enum coll_collective collective,
                          double bytes)
 {

@@ -101,8 +101,8 @@ struct stream {
 /* Begin a job with n ranks on this machine; `first` is the lowest. */
 void output_init(int is_plain, int first, int n);
 
-/* The exit status of the output: 0 if all was written, that of SIGPIPE if the reader has
- * gone, else 1 after an error message. */
+/* Return the exit status that the output demands: 0 if all was written, the status of
+ * SIGPIPE if the reader has gone, else 1 after an error message. */
 int output_status(void);
 
 /* Read the available bytes and pass on whole lines; -1 if our own output is closed,

@@ -413,7 +413,7 @@ static int judge_choice(const struct options *o, int is_far)
     return -1;
 }
 
-/* What no option can see by itself. */
+/* Check options that depend on each other. */
 static int judge(struct options *o)
 {
     int is_far = o->hosts || o->hostfile;

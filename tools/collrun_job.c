@@ -88,7 +88,7 @@ static void end_by(struct job *job, int signal)
     tell_nodes(job, signal);
 }
 
-/* The time for the next step of ending has come. */
+/* Take the next step of ending the job, which is due now. */
 static void go_on_ending(struct job *job)
 {
     if (job->end == ENDING) {
@@ -324,7 +324,8 @@ static int allocate(struct job *job)
     return -1;
 }
 
-/* The job's own status counts, unless it ended because we could not write. */
+/* Return the exit status: the job's own, unless the job was ended because collrun could
+ * not write. */
 static int end_status(const struct job *job)
 {
     int failed = output_status();
@@ -421,7 +422,8 @@ static int may_restart(const struct job *job, int status)
            job->n_restarts < job->max_restarts;
 }
 
-/* The user's name for the run, or a new unique one; all nodes need the same. */
+/* Find the name of the run: the user's, or a new unique one.  All nodes need the same
+ * name. */
 static int name_run(const struct options *options, char *name, size_t len)
 {
     const char *given = options->run_id          ? options->run_id

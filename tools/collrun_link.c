@@ -85,7 +85,7 @@ void link_init(struct link *link, int fd, int is_server,
     crypto_generichash(link->key, LINK_KEY, both, sizeof(both), key, LINK_KEY);
 }
 
-/* The n-th word of this direction. */
+/* Write the nonce of the n-th word in this direction. */
 static void number(unsigned char nonce[crypto_secretbox_NONCEBYTES],
                    int is_servers, uint64_t n)
 {

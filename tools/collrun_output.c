@@ -3,9 +3,9 @@
  *
  * While only one rank has written to a stream, its lines pass unchanged, so that rank
  * 0's JSON stays JSON.  Once a second rank writes to it, every line of that stream begins
- * with "[rank] ".  stdout and stderr stay apart, also in this count.  A line is held
- * until it ends.  A line of more than 1 MiB is passed on in pieces, and ends before
- * another rank's line.
+ * with "[rank] ".  stdout and stderr stay separate: each has its own count of ranks
+ * that have written.  A line is held until it ends.  A line of more than 1 MiB is
+ * passed on in pieces, and ends before another rank's line.
  */
 #include "tools/collrun.h"
 

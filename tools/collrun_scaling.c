@@ -65,7 +65,7 @@ static double real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* The figures of a run: coll_train's JSON object. */
+/* Take the figures of a run from coll_train's JSON object. */
 static void take(const json_t *result, struct size *size, int round)
 {
     const json_t *epochs = json_object_get(result, "epochs"), *epoch;
@@ -140,7 +140,7 @@ static int start(const struct options *o, int n, char *path, int *how)
     return err ? -1 : 0;
 }
 
-/* One number of ranks in one round; 0, or the exit status. */
+/* Measure one number of ranks in one round.  Returns 0, or the exit status. */
 static int measure(const struct options *o, struct size *size, int round)
 {
     char path[] = "/tmp/collrun-XXXXXX";
@@ -204,7 +204,7 @@ static void print_table(void)
     }
 }
 
-/* The file of one of several models: "scaling.cnn.csv" for "scaling.csv". */
+/* Write the name of one model's file: "scaling.cnn.csv" for "scaling.csv". */
 static void name_csv(const char *given, char *path, size_t len)
 {
     const char *slash = strrchr(given, '/'), *dot = strrchr(given, '.');
@@ -248,7 +248,7 @@ static int write_csv(const char *given)
     return is_bad ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* All rounds of all numbers of ranks, and the table of them. */
+/* Run all rounds of all numbers of ranks, and print the table. */
 static int make_table(const struct options *options)
 {
     int status = 0;

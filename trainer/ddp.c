@@ -21,7 +21,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The cause that a collective's status stands for. */
+/* Return the cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
 {
     return status == COLL_ERR_INVALID  ? CAUSE_USER

@@ -41,7 +41,7 @@ static int all_well(struct ddp *d, int status)
     return failed == d->rank ? say_error() : -1;
 }
 
-/* A signal has ended the epoch early. */
+/* End the run after a signal has ended the epoch early. */
 static int end_early(struct trainer *t, struct report *r)
 {
     int st = t->stop == SIGUSR1 ? trainer_save_now(t) : 0;
@@ -155,7 +155,8 @@ static int status_of(const struct trainer *t, int st)
                                                                 : EXIT_SUCCESS;
 }
 
-/* The library reads these variables when the first communicator is created. */
+/* Set the library's variables for traces.  It reads them when the first communicator is
+ * created, so do this before. */
 static int ask_for_traces(const struct args *args)
 {
     if ((*args->timeline && setenv("COLL_TIMELINE", args->timeline, 1)) ||

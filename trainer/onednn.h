@@ -51,8 +51,8 @@ void onednn_conv_destroy(struct onednn_conv *conv);
  * of each pass once, not at each pass. */
 int onednn_conv_load(struct onednn_conv *conv, const float *weights);
 
-/* The three passes.  weights_add adds to dweights, in the order of load, and to
- * dbiases.  Without biases these may be NULL.
+/* Run one of the three passes.  weights_add adds to dweights, in the order of load, and
+ * to dbiases.  Without biases these may be NULL.
  *
  * Result:    0, or -1 with train_error() set.
  */

@@ -50,8 +50,8 @@ struct optim_part {
     const float *gradients;
 };
 
-/* Update a part of the parameters, by the step that o->step counts already.  It is
- * the CPU's entry in the table of the device.
+/* Update a part of the parameters.  o->step already counts the step that is being made.
+ * This is the `step` function of the CPU's device table.
  *
  * Shapes:    params[n], gradients[n].
  * Result:    sgd:  v = momentum v + g; p -= lr v; with

@@ -21,7 +21,7 @@
 int synthetic_make(struct images *images, size_t n, uint64_t seed,
                    uint64_t first);
 
-/* The same without their pixels and labels: images->drawn has what is needed to
+/* As synthetic_make(), without pixels and labels: images->drawn has what is needed to
  * draw each of them.
  *
  * Cost:      memory for the prototypes only, whatever n is.

@@ -90,8 +90,8 @@ struct cuda_ipc {
     struct cuda_ipc *next; /* closed ones whose memory others still have mapped */
 };
 
-/* The number of slots from one rank to another, including those of COLL__ASIDE; and the
- * slot of message n. */
+/* Return the number of slots from one rank to another, including those of COLL__ASIDE;
+ * and the slot of message n. */
 static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 {
     return 2 * tp->base.n_slots;
@@ -152,7 +152,7 @@ static inline _Atomic uint32_t *cuda_ipc_flag(const struct cuda_ipc *tp,
     return (_Atomic uint32_t *)(tp->map + cuda_ipc_flag_at(tp, from, to, slot));
 }
 
-/* The host's state, after the token at the beginning of the file. */
+/* Return the host's state, after the token at the beginning of the file. */
 static inline atomic_int *cuda_ipc_state(const struct cuda_ipc *tp)
 {
     return (atomic_int *)(tp->map + CACHE_LINE);

@@ -127,8 +127,9 @@ int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream)
     return status ? status : coll__cuda_stream_wait(stream);
 }
 
-/* Find the words of a slot: the first is for messages that come in by it, in its owner's
- * inbox; the second is for messages that go out, in the peer's inbox. */
+/* Find the words of a slot.  An inbox has two words for each slot: the first is for
+ * messages that arrive in this slot, the second for messages that leave for the slot of
+ * the same number in the peer's inbox. */
 void cuda_ipc__slot(const struct coll__stream_tp *base, int peer, int is_send,
                     int n, struct coll__slot *out)
 {

@@ -47,7 +47,7 @@ struct coll__segment *
 coll__segment_map(int pid, const struct coll__segment_offer *offer, size_t len);
 void coll__segment_unmap(struct coll__segment *segment);
 
-/* The segment's first byte; the file's token may still be there. */
+/* Return the segment's first byte; the file's token may still be there. */
 unsigned char *coll__segment_at(const struct coll__segment *segment);
 
 #endif

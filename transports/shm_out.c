@@ -252,7 +252,7 @@ static int push_offer(struct shm *shm, struct shm_out *out,
     return 1;
 }
 
-/* A piece of a message by the slot. */
+/* Send a piece of a message through the slot. */
 static void push_piece(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {

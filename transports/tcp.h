@@ -253,7 +253,7 @@ int tcp__make_crypts(struct tcp_conn *conn, const unsigned char *session,
                      int calls);
 void tcp__free_crypt(struct tcp_crypt *crypt);
 
-/* As tcp__push() and tcp__pull(). */
+/* As tcp__push() and tcp__pull(), for sealed lanes. */
 int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
                      size_t *bytes);
 int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,

@@ -462,7 +462,7 @@ void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link);
 /* Hand UCX what the credits allow. */
 void coll__ucx_push(struct ucx_peer *peer);
 
-/* The peer has taken that many segments. */
+/* Note that the peer has received `taken` segments. */
 void coll__ucx_acked(struct ucx_peer *peer, uint64_t taken);
 
 /* Send an acknowledgement if one is due. */

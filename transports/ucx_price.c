@@ -29,7 +29,7 @@ static int is_rdma_name(const char *name)
            !strncmp(name, "ud", 2);
 }
 
-/* One line: "lane[0]:  1:tcp/eth0.0 md[1] ...". */
+/* Read one line, such as "lane[0]: 1:tcp/eth0.0 md[1] ...". */
 static int take_lane(const char *line, char device[32], int *is_rdma)
 {
     const char *lane = strstr(line, "lane["), *colon, *end;

@@ -50,7 +50,7 @@ static void on_sent(void *request, ucs_status_t rc, void *arg)
     segment_sent(out, rc);
 }
 
-/* What the peer knows this end as. */
+/* Return the lane number by which the peer knows this end. */
 static int lane_here(const struct ucx_peer *peer)
 {
     const struct coll__tp *tp = &peer->ucx->base;

@@ -313,7 +313,7 @@ static int report(struct run *run)
     return rc | is_below_gate(run);
 }
 
-/* What was printed may be lost only now, on a full disk. */
+/* Flush stdout, since a full disk may only be noticed now. */
 static int finish(int status)
 {
     if (!ferror(stdout) && !fclose(stdout))

@@ -49,7 +49,7 @@ static json_t *of_limits(const struct limits *limits)
                      limits->yield * 1e9, "bandwidth", areas);
 }
 
-/* How the ranks were started, for each number of them. */
+/* Return the command that started the ranks, for each number of ranks. */
 static json_t *of_commands(const struct result *r, int f)
 {
     json_t *all = json_array();

@@ -8,7 +8,7 @@
  */
 #include "benchmarks/rivals/peer.h"
 
-/* The two integers of an element: 0...127 and 1...16. */
+/* Compute the two integers of an element: 0...127 and 1...16. */
 static inline void parts(uint32_t i, uint32_t salt, int32_t *a, int32_t *b)
 {
     uint32_t x = (i ^ (salt * 0x9e3779b9u)) * 0x85ebca6bu;

@@ -191,7 +191,8 @@ void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
                      struct coll__span dst, enum coll__buf buf, int first,
                      int n);
 
-/* The reverse: copy packed parts to their places; src.len is ignored. */
+/* The reverse of coll__plan_pack(): copy packed parts to their places; src.len is
+ * ignored. */
 void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
                        enum coll__buf buf, int first, int n,
                        struct coll__span src);
@@ -308,7 +309,7 @@ const struct coll__algo *coll__algo_cheapest(const struct coll__problem *pb,
 
 /* ---- small numbers ------------------------------------------------------ */
 
-/* The least k with 2^k >= n. */
+/* Return the least k with 2^k >= n. */
 static inline int log2_up(int n)
 {
     int k = 0;
@@ -318,7 +319,7 @@ static inline int log2_up(int n)
     return k;
 }
 
-/* The largest power of two that is not above n >= 1. */
+/* Return the largest power of two that is not above n >= 1. */
 static inline int power2_below(int n)
 {
     int m = 1;

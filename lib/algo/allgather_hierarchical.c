@@ -130,7 +130,7 @@ static void collect(const struct tree *tree, int level,
         plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
 }
 
-/* The problem of n ranks of one level, for its price.  bytes: of one block of an
+/* Return the problem of n ranks of one level, for its price.  bytes: of one block of an
  * allgather(v), or of all of a broadcast. */
 static struct coll__problem priced_of(const struct coll__problem *pb,
                                       enum coll_collective collective,

@@ -51,7 +51,8 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
     return COLL_OK;
 }
 
-/* The two problems of a team on a level below the last, for their prices. */
+/* Return the problem that a team solves on a level below the last, to find its price:
+ * the reduce-scatter here, the allgather in the next function. */
 static struct coll__problem scatter_of(const struct coll__problem *pb,
                                        int level, int n, double flows,
                                        const struct cut *cut,

@@ -63,7 +63,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The time of a message and its reduction, piece by piece. */
+/* Return the time of a message and its reduction, piece by piece. */
 static double absorbed(const struct coll__view *view, double come, double n)
 {
     return coll__cost_absorb(coll__pieces(view, n), come,

@@ -43,9 +43,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The time that the order of messages costs.  Messages to one rank leave in order, and
- * both shots send to the same ranks.  So a block's third piece leaves only after the
- * sum of its first piece. */
+/* Return the time that the order of messages costs.  Messages to one rank leave in
+ * order, and both shots send to the same ranks.  So a block's third piece leaves only
+ * after the sum of its first piece. */
 static double pieces_in_turn(const struct coll__problem *pb, double block)
 {
     double k = coll__pieces(pb->view, block);

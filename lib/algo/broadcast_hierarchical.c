@@ -29,8 +29,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return rc ? rc : plan_status(plan);
 }
 
-/* The time that messages between leaders wait for the long messages that the leaders
- * have begun to send inside: half of the vector. */
+/* Return the time that messages between leaders wait for the long messages that the
+ * leaders have begun to send inside: half of the vector. */
 static double waiting(const struct coll__problem *pb, int level)
 {
     double n = (double)coll__problem_bytes(pb);

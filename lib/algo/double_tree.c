@@ -195,18 +195,18 @@ static int n_crossing(const struct coll__problem *pb, int nodes, int l,
 /* Roughly the number of levels whose nodes have two children. */
 static int n_inner(int nodes) { return log2_up(nodes + 1) - 1; }
 
-/* The idle time of a link, in messages of a piece, at the beginning of the way up.  A
- * leaf's bytes are ready from the beginning, so a rank first sends the half in which
- * it is a leaf; the sums of the other half come later.  If the result comes back, only
- * ranks far from the leaves are idle.  This does not apply to shared memory, where
- * sent bytes wait in a few cells (measured: a reduce of 8 MiB over 8 ranks uses a
- * tenth less of the processors than a chain). */
+/* Return the idle time of a link, in messages of a piece, at the beginning of the way
+ * up.  A leaf's bytes are ready from the beginning, so a rank first sends the half in
+ * which it is a leaf; the sums of the other half come later.  If the result comes back,
+ * only ranks far from the leaves are idle.  This does not apply to shared memory, where
+ * sent bytes wait in a few cells (measured: a reduce of 8 MiB over 8 ranks uses a tenth
+ * less of the processors than a chain). */
 static double idle_first(int nodes, int passes)
 {
     return passes > 1 ? 1 - 2.0 / (1 << n_inner(nodes)) : 1;
 }
 
-/* The additional idle time because sums are late.  A long vector of the second child
+/* Return the additional idle time because sums are late.  A long vector of the second child
  * waits, piece by piece, for that of the first child.  Suppose that the first child's
  * pieces take the share x of the link.  The second child's pieces come as fast and get
  * the share x of the rest: x = 1 / (1 + x).  So sums leave at 1 - x of the link's
@@ -221,7 +221,7 @@ static double idle_late(int nodes)
     return x * (1 - far);
 }
 
-/* The seconds a byte of one of a few messages across a border of level l.
+/* Return the seconds a byte of one of a few messages across a border of level l.
  * level->share counts one message from each rank of the largest group.  If groups
  * differ, the links of the smallest group carry as many messages. */
 static double border_share(const struct coll__view *view, int l)
@@ -235,16 +235,16 @@ static double border_share(const struct coll__view *view, int l)
                             share < level->beta ? share : level->beta);
 }
 
-/* The seconds a byte if the groups of a level are in a row: an edge uses all links
- * between its ends.  Each level of the tree has one edge over every link, half of them
- * in each direction. */
+/* Return the seconds a byte if the groups of a level are in a row: an edge uses all
+ * links between its ends.  Each level of the tree has one edge over every link, half of
+ * them in each direction. */
 static double in_a_row(const struct coll__level *level, int nodes, int passes)
 {
     return level->spread > 1 ? level->share * n_inner(nodes) * passes : 0;
 }
 
-/* The time from one piece of both halves, n bytes each, to the next.  If one tree goes
- * up a link, the other goes down it. */
+/* Return the time from one piece of both halves, n bytes each, to the next.  If one
+ * tree goes up a link, the other goes down it. */
 static double next_pieces(const struct coll__problem *pb, int nodes, double n,
                           int passes, const struct coll__tree_load *load)
 {
@@ -281,7 +281,7 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
     return time;
 }
 
-/* The time of two messages of n bytes that are reduced as they come. */
+/* Return the time of two messages of n bytes that are reduced as they come. */
 static double in_turn(const struct coll__view *view, int distance, double n)
 {
     double work = coll__cost_work(view, n);
@@ -291,8 +291,8 @@ static double in_turn(const struct coll__view *view, int distance, double n)
     return one + max_double(next, work) + work;
 }
 
-/* The time of a hop towards the top, from `fan` children.  The second child's bytes
- * are added to the first child's; long messages wait for that. */
+/* Return the time of a hop towards the top, from `fan` children.  The second child's
+ * bytes are added to the first child's; long messages wait for that. */
 static double hop_up(const struct coll__view *view, int fan, int distance,
                      double n)
 {
@@ -304,9 +304,9 @@ static double hop_up(const struct coll__view *view, int fan, int distance,
     return n > COLL__EAGER ? 2 * one : in_turn(view, distance, n);
 }
 
-/* The time between the root and the tops of both trees, for one half each.  If one
- * node is the top of both, it sends one half after the other; each of two nodes gets
- * both halves at once. */
+/* Return the time between the root and the tops of both trees, for one half each.  If
+ * one node is the top of both, it sends one half after the other; each of two nodes
+ * gets both halves at once. */
 static double root_hop(const struct coll__view *view, int nodes, double n,
                        int is_up)
 {
@@ -319,9 +319,9 @@ static double root_hop(const struct coll__view *view, int nodes, double n,
     return nodes == 2 && n > COLL__EAGER ? all + coll__cost_next(view, n) : all;
 }
 
-/* The distance between ranks of a hop over 2^i nodes on the longest way: it may cross
- * the border of a group.  A tree that is turned by one has leaves on the other side of
- * a border. */
+/* Return the distance between ranks of a hop over 2^i nodes on the longest way: it may
+ * cross the border of a group.  A tree that is turned by one has leaves on the other
+ * side of a border. */
 static int reach(const struct coll__view *view, int i, int is_turned)
 {
     if (!i && is_turned)

@@ -26,7 +26,7 @@ struct coll__tree_node {
     int up, down[2], n_down; /* nodes; up is -1 at the top */
 };
 
-/* The neighbours of a node (0 .. n-1) in tree `which` (0 or 1) of n nodes. */
+/* Return the neighbours of a node (0 .. n-1) in tree `which` (0 or 1) of n nodes. */
 struct coll__tree_node coll__double_tree(int n, int which, int node);
 
 /* The trees of a collective with a root span all other ranks: node v is the rank v + 1

@@ -17,8 +17,8 @@ static double last_of(struct block b)
     return max_double(b.pairs, b.singles);
 }
 
-/* The end of a round for a rank that begins at `mine` and whose partner begins at
- * `other`. */
+/* Return the end of a round for a rank that begins at `mine` and whose partner begins
+ * at `other`. */
 static double get(const struct coll__doubling *c, int k, double mine,
                   double other)
 {

@@ -70,11 +70,11 @@ void coll__knomial_reduce(const struct coll__problem *pb,
         plan_copy(plan, sum, c.own); /* if there is one rank */
 }
 
-/* The number of messages between a node and its children of one level. */
+/* Return the number of messages between a node and its children of one level. */
 static int level_fan(int m, int d) { return 2 * d < m ? COLL__RADIX - 1 : 1; }
 
-/* The time of one level: messages of n bytes from, or to, the children at distances d,
- * 2d, 3d. */
+/* Return the time of one level: messages of n bytes from, or to, the children at
+ * distances d, 2d, 3d. */
 static double level_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     int fan = level_fan(m, d);
@@ -83,9 +83,9 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
                                COLL__RADIX, n);
 }
 
-/* The time of the fold.  It adds latency only if one of the longest ways begins at a
- * folded pair: that is so if the first of the leaves that are farthest from the root
- * is a pair. */
+/* Return the time of the fold.  The fold adds latency only if one of the longest paths
+ * begins at a folded pair.  Pairs come first in the order of operands, so it is enough
+ * to look at the first of the leaves that are farthest from the root. */
 static double odd_cost(const struct coll__problem *pb, double n, int is_up)
 {
     double work = is_up ? coll__cost_work(pb->view, n) : 0;
@@ -102,8 +102,8 @@ static double odd_cost(const struct coll__problem *pb, double n, int is_up)
     return coll__cost_next(pb->view, n);
 }
 
-/* The time up one level, in pieces or in one message.  With three children, the last
- * child's vector is added to another child's; a long vector waits for that one. */
+/* Return the time up one level, in pieces or in one message.  With three children, the
+ * last child's vector is added to another child's; a long vector waits for that one. */
 static double up_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     const struct coll__view *view = pb->view;

@@ -112,8 +112,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The time to receive half of the parts (`n_parts`) from a partner at that distance.
- * is_twice: a rank without a partner sends them too. */
+/* Return the time to receive half of the parts (`n_parts`) from a partner at that
+ * distance.  is_twice: a rank without a partner sends them too. */
 static double step(const struct coll__problem *pb, int distance, int n_parts,
                    int is_twice)
 {

@@ -147,8 +147,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The number of parts that enter or leave a host, divided by the number of messages
- * that would do so if every rank sent one message to each rank of other hosts. */
+/* Return the number of parts that enter or leave a host, divided by the number of
+ * messages that would do so if every rank sent one message to each rank of other
+ * hosts. */
 static double crossing(const struct coll__level *hosts, double p)
 {
     double most = hosts->size_max, least = hosts->size_min;

@@ -25,8 +25,8 @@ void coll__launcher_unwatch(struct coll__launcher_watch *watch);
  * its end; it may not be visible.  The lock is not held. */
 void coll__launcher_find(const char *variable);
 
-/* The launcher has gone once fd is readable.  Takes fd over; it replaces an earlier
- * one. */
+/* Watch fd, which becomes readable when the launcher has ended.  This module owns fd
+ * from now on, and closes the one watched before. */
 void coll__launcher_is(int fd, const char *why);
 
 /* Report that the launcher has gone.  why: a sentence that stays valid.  Any thread, the

@@ -27,8 +27,8 @@ static int allgather(struct coll__boot *boot, const void *in, size_t len,
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Run the caller's last allgather; after it, no rank waits in one for a rank that has
- * failed.  Of the result, a rank can check only its own block. */
+/* Run the caller's last allgather.  After it a rank that fails keeps no other rank
+ * waiting in an allgather.  Each rank can check only its own block of the result. */
 static int places(struct coll__boot *boot, const void *in, size_t len,
                   void *out)
 {

@@ -44,7 +44,8 @@ void coll__rendezvous_table_fini(struct rendezvous_table *table);
 /* Must a rank leave before another connection is accepted? */
 int coll__rendezvous_table_is_full(const struct rendezvous_table *table);
 
-/* A rank has proved the secret; a rank's connection has ended. */
+/* come: note that a rank has connected and proved the secret.  leave: note that a
+ * rank's connection has ended. */
 void coll__rendezvous_table_come(struct rendezvous_table *table, int rank);
 void coll__rendezvous_table_leave(struct rendezvous_table *table, int rank);
 
@@ -56,7 +57,7 @@ enum tcp_say coll__rendezvous_table_here(struct rendezvous_table *table,
 enum tcp_say coll__rendezvous_table_block(struct rendezvous_table *table,
                                           int rank);
 
-/* The rank has been told. */
+/* Note what the rank was told. */
 void coll__rendezvous_table_said(struct rendezvous_table *table, int rank,
                                  enum tcp_say say);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The algorithm of that number; NULL: there is none. */
+/* Return the collective's algorithm with this number; NULL: there is none. */
 static const struct coll__algo *algo_of(enum coll_collective collective,
                                         unsigned id)
 {

@@ -21,7 +21,8 @@ unsigned coll__algorithm_id(enum coll_collective collective, const char *name);
 int coll__algorithm_ids_differ(const struct coll__signature *a,
                                const struct coll__signature *b);
 
-/* As coll__signature_describe(), and by which algorithm. */
+/* Describe a signature as coll__signature_describe() does, and add the name of the
+ * algorithm. */
 void coll__algorithm_id_describe(const struct coll__signature *sig, char *text,
                                  size_t len);
 

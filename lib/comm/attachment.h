@@ -24,8 +24,8 @@ struct coll__attachment {
      * opened.  A rank without this attachment tells 0. */
     int32_t (*tell)(void);
 
-    /* The links are open, and told[size] is what all ranks said.  Collective.
-     * COLL_OK or a status, logged. */
+    /* The links are open; told[r] is the number that rank r told.  Collective.  COLL_OK
+     * or a status, logged. */
     int (*join)(struct coll_comm *comm, const struct coll__options *options,
                 const int32_t *told);
 

@@ -51,7 +51,8 @@ static int color_ranks(const struct coll_comm *comm, int kind, int *color)
     return rc;
 }
 
-/* The transport's price, and what the distance adds to it. */
+/* Return the price of a link inside a host: the transport's, and what the distance
+ * adds. */
 static struct coll__level inside_price(const struct coll__link *link,
                                        const struct coll__farther *more)
 {
@@ -64,7 +65,7 @@ static struct coll__level inside_price(const struct coll__link *link,
                                 .once = link->once};
 }
 
-/* The price of links between hosts: the ranks of a host share its devices. */
+/* Return the price of links between hosts, whose devices the ranks of a host share. */
 static struct coll__level network_price(const struct coll__link *link)
 {
     return (struct coll__level){.alpha = link->alpha,

@@ -223,7 +223,7 @@ static void join_thread(void)
     coll__lock(&lock);
 }
 
-/* One of several threads that destroy communicators stops it. */
+/* If several threads destroy communicators, only one of them stops the thread. */
 void coll__deferred_take_over(void)
 {
     coll__lock(&lock);

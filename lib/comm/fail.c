@@ -182,7 +182,8 @@ static int wrong_length(struct coll_comm *comm,
             : "set the same COLL_* variables on all ranks");
 }
 
-/* The connection to a rank broke. */
+/* Note that the connection to a rank broke; the control connections may soon tell
+ * why. */
 static int lose(struct coll_comm *comm, int peer)
 {
     comm->lost.peer = peer;

@@ -83,7 +83,7 @@ static void add_name(struct coll_comm *comm, const char *name)
              n ? "," : "", name);
 }
 
-/* The first rank that this one does not reach, or -1. */
+/* Return the first rank that this one does not reach, or -1. */
 static int first_missing(const struct coll_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
@@ -298,7 +298,7 @@ static const char *find_own(const struct coll_comm *comm)
     return "";
 }
 
-/* The ranks do not reach each other by the allowed transports. */
+/* Report that the ranks do not all reach each other by the allowed transports. */
 static int no_route(const struct coll_comm *comm, const struct coverage *cover)
 {
     const char *open = find_too_open(comm);

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How many numbers from i on have one difference; 1 if fewer than three do. */
+/* Return the length of the arithmetic sequence that begins at i; 1 if it has fewer than
+ * three numbers. */
 static int run_from(const int *numbers, int n, int i)
 {
     int len = 2;

@@ -103,7 +103,7 @@ static int are_along(const struct wishes *wishes)
     return 1;
 }
 
-/* The group of this rank, which wants one. */
+/* Return the group of this rank, which has a color. */
 static struct coll__ctrl_part find_group(const struct wishes *wishes, int rank)
 {
     struct coll__ctrl_part part = {.rank = 0};

@@ -139,8 +139,8 @@ int coll__ctrl_clone(const struct coll__ctrl *ctrl);
 int coll__ctrl_allgather(struct coll__ctrl *ctrl, const void *in, size_t len,
                          void *out, double timeout);
 
-/* The same allgather in two calls, so that the caller can do other work in between.  in
- * is copied; out[size * len] is filled in by the end.
+/* As coll__ctrl_allgather(), in two calls, so that the caller can do other work in
+ * between.  in is copied; out[size * len] is filled in by the end.
  *
  * Shapes:    until: a time of coll__now() up to which this call waits; timeout: if that
  *            is the deadline, the timeout's seconds, for the error; else < 0.
@@ -179,13 +179,13 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
  * Call it with the same value on all ranks, before any rank asks. */
 void coll__ctrl_answer_within(struct coll__ctrl *ctrl, double level_time);
 
-/* How long an answer may take, in s; after that a rank counts as silent. */
+/* Return how long an answer may take, in s; after that a rank counts as silent. */
 double coll__ctrl_answer_time(const struct coll__ctrl *ctrl);
 
-/* The name of that rank's host, for messages. */
+/* Return the name of a rank's host, for error messages. */
 const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank);
 
-/* How many messages of such questions this rank has sent or forwarded. */
+/* Return how many messages about questions this rank has sent or forwarded. */
 uint64_t coll__ctrl_n_questions(struct coll__ctrl *ctrl);
 
 /* Leave.

@@ -208,9 +208,10 @@ void coll__ctrl_died(struct coll__ctrl *ctrl, int rank,
 int coll__ctrl_gather(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
                       const void *in, size_t len, void *out, double timeout);
 
-/* The same in two calls: enter it, and wait for its end up to the time `until`.  If that
- * passes: COLL_IN_PROGRESS for timeout < 0; else the group fails, and the error names the
- * timeout (seconds). */
+/* As coll__ctrl_gather(), in two calls: enter the gathering, and wait for its end until
+ * coll__now() reaches `until`.  If it has not ended then: with timeout < 0 the result
+ * is COLL_IN_PROGRESS; else the group fails, and the error names the timeout
+ * (seconds). */
 int coll__ctrl_gather_start(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
                             const void *in, size_t len);
 int coll__ctrl_gather_end(struct coll__ctrl *ctrl, void *out, double until,

@@ -96,7 +96,7 @@ void coll__ctrl_fail_parts(struct coll__ctrl *whole,
         fail_part(p, whole, reason);
 }
 
-/* A rank of the part has given it up. */
+/* Fail the part, since another rank has given it up. */
 static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
 {
     struct ctrl_reason reason = {news->status, number_in(part, news->rank),

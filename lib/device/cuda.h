@@ -86,7 +86,7 @@ struct coll__cuda_memory {
  */
 int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out);
 
-/* The same, but do not log: write the sentence to why[why_len]. */
+/* As coll__cuda_export(), but write the error to why[why_len] instead of logging it. */
 int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
                           char *why, size_t why_len);
 

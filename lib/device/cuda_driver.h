@@ -102,7 +102,8 @@ struct coll__cuda {
  */
 const struct coll__cuda *coll__cuda_driver(char *why, size_t len);
 
-/* The same for callers that need the driver: NULL is logged with the remedy. */
+/* As coll__cuda_driver(), for callers that need the driver: NULL is logged with the
+ * remedy. */
 const struct coll__cuda *coll__cuda_needed(void);
 
 /* Load the entries from this file and start the driver.  Returns 0, or -1 and why. */
@@ -119,7 +120,7 @@ int coll__cuda_load(const char *file, struct coll__cuda *out, char *why,
  */
 int coll__cuda_status(CUresult rc, const char *call);
 
-/* The same, but do not log: write the sentence to why[len]. */
+/* As coll__cuda_status(), but write the error to why[len] instead of logging it. */
 int coll__cuda_verdict(CUresult rc, const char *call, char *why, size_t len);
 
 #endif

@@ -62,8 +62,8 @@ static struct coll__operand take_slot(struct planning *p, int i,
     return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
 }
 
-/* The source of a direct read, relative to this rank's buffer: the distance between the
- * two ranks' registered memory is the same in every run. */
+/* Return the source of a direct read, relative to this rank's buffer: the distance
+ * between the two ranks' registered memory is the same in every run. */
 static struct coll__operand at_sender(const struct coll__prog *prog, int i)
 {
     const struct coll__span *span = &prog->on_stream->direct[i];

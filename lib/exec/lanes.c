@@ -133,7 +133,7 @@ static size_t bytes(const struct coll__prog *prog)
 
 /* ---- what is ready ----------------------------------------------------------- */
 
-/* A number that the sends of no other run have. */
+/* Return a number that no send of another run has. */
 static uint64_t name_of(const struct coll__prog *prog, int group)
 {
     uint64_t run = prog->sig.seq * N_SERIES + prog->sig.series;
@@ -160,7 +160,7 @@ static void issue_ready(struct coll__prog *prog, struct lane *lane)
         issue(prog, lane, lane->steps[lane->n_issued++]);
 }
 
-/* All edges of step i are there. */
+/* All steps that step i waits for are done: queue it, or issue its message. */
 static void make_ready(struct coll__prog *prog, int i)
 {
     struct coll__lanes *lanes = prog->lanes;

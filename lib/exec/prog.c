@@ -25,8 +25,8 @@ static int find_onward(const struct coll__prog *prog, int i)
     return 0;
 }
 
-/* Bytes that the ranks of this host read and write of their callers' buffers, as
- * far as this rank can tell: they compete for the caches. */
+/* Return how many bytes of their callers' buffers the ranks of this host read and
+ * write, as far as this rank can tell: they compete for the caches. */
 static size_t data_of(const struct coll__prog *prog,
                       const struct coll__problem *pb)
 {
@@ -96,7 +96,7 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
 
 /* ---- scratch ------------------------------------------------------------- */
 
-/* What is scaled lies behind TMP. */
+/* Return where the scaled input begins: it is stored after TMP. */
 static size_t scaled_at(const struct coll__prog *prog)
 {
     return round_up(prog->plan.tmp_len, CACHE_LINE);

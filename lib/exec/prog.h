@@ -74,8 +74,9 @@ struct coll__prog {
     const struct coll__xfer *fault;
 
     int at;        /* listed.c: the step that is next */
-    int hears_all; /* listed.c: each other rank sends to this one, and tells on which
-                    * core it waits */
+    /* listed.c: every other rank sends to this rank, and publishes on which core it
+     * waits */
+    int hears_all;
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
     struct coll__stream_run *on_stream; /* stream_engine.c's, or NULL */
 };

@@ -168,7 +168,7 @@ void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
     prog->on_stream->off[buf] = off;
 }
 
-/* The source of a direct read: its address on the sender. */
+/* Return the source of a direct read: its address on the sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
     const struct coll__stream_run *q = prog->on_stream;
@@ -199,7 +199,7 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
     };
 }
 
-/* As the transport knows a message. */
+/* Return the number by which the transport knows message i. */
 static int number_of(const struct coll__prog *prog, int i)
 {
     int n = prog->on_stream->number[i];
@@ -356,7 +356,7 @@ static int reached(struct coll__prog *prog)
     return rc < 0 || state == COLL_OK ? rc : state;
 }
 
-/* The transport has released the stream, so this ends. */
+/* The transport has released the streams, so this wait ends. */
 static void abandon(struct coll__prog *prog)
 {
     const struct coll__stream_ops *streams = prog->device->streams;

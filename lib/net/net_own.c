@@ -124,7 +124,7 @@ int coll__net_count_alike(const struct coll__addr *addrs, int n)
     return i > 1 ? i : 1;
 }
 
-/* How unlikely it is that others can connect by this interface. */
+/* Return how unlikely it is that others can connect by this interface. */
 static int rank_of(const char *name, const char *default_route)
 {
     if (!strcmp(name, default_route))

@@ -308,7 +308,7 @@ static int time_left(void)
     return left > 3600 ? 3600000 : (int)(left * 1000) + 1;
 }
 
-/* The source whose deadline passed first, or NULL. */
+/* Return the source whose deadline passed first, or NULL. */
 static struct coll__source *find_expired(double now)
 {
     struct coll__source *first = NULL;

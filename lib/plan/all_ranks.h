@@ -35,7 +35,7 @@ int coll__has_out_counts(enum coll_collective collective);
  */
 int coll__plans_load(const char *path, struct coll__plans *plans);
 
-/* The same for text[len], which errors call `name`. */
+/* As coll__plans_load(), for text[len]; errors use `name` as the file's name. */
 int coll__plans_parse(const char *name, const char *text, size_t len,
                       struct coll__plans *plans);
 

@@ -21,7 +21,7 @@ struct cut {
     unsigned char *is_apart; /* [n_steps]: stays whole; NULL: none does */
 };
 
-/* The bytes that a step works on; an ORDER step moves none. */
+/* Return the bytes that a step works on; an ORDER step moves none. */
 static size_t step_len(const struct coll__step *step)
 {
     if (step->kind == STEP_ORDER)
@@ -79,7 +79,8 @@ static int stands_apart(const struct coll__step *step,
     return 1;
 }
 
-/* Find such COPYs.  No step waits for them, and an uncut COPY is one call of a device. */
+/* Find the COPYs that stand apart (stands_apart()).  They are not cut: no step waits
+ * for them, and an uncut COPY is one call of a device. */
 static int find_apart(struct cut *cut, struct coll__flow *flow)
 {
     const struct coll__plan *plan = cut->plan;

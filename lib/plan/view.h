@@ -57,7 +57,7 @@ struct coll__level {
 /* Bytes.  Messages up to this length leave whether or not the receiver is ready. */
 #define COLL__EAGER 8192
 
-/* The factor on the time of messages of a level if as many go the other way. */
+/* Return the factor on the time of messages of a level if as many go the other way. */
 static inline double coll__both_ways(const struct coll__level *level)
 {
     return level->both > 1 ? level->both : 1;

@@ -9,7 +9,8 @@
 #include "lib/plan/plan.h"
 #include "lib/util/util.h"
 
-/* The most ranks in a group of the level below, which share its links. */
+/* Return the largest number of ranks in a group of the level below; they share its
+ * links. */
 static int below(const struct coll__view *view, int l)
 {
     return l ? view->levels[l - 1].size_max : 1;
@@ -20,7 +21,8 @@ static int least_below(const struct coll__view *view, int l)
     return l ? view->levels[l - 1].size_min : 1;
 }
 
-/* The time if `flows` messages of n bytes leave each group of the level below l. */
+/* Return the time if `flows` messages of n bytes leave each group of the level below
+ * l. */
 static double level_time(const struct coll__view *view, int l, double flows,
                          double n)
 {
@@ -29,14 +31,14 @@ static double level_time(const struct coll__view *view, int l, double flows,
     return level->alpha + n * max_double(level->beta, flows * level->share);
 }
 
-/* The same while as many messages enter each group. */
+/* As level_time(), while as many messages enter each group. */
 static double exchange_time(const struct coll__view *view, int l, double flows,
                             double n)
 {
     return level_time(view, l, flows, n * coll__both_ways(&view->levels[l]));
 }
 
-/* The factor on `share` if all messages go `groups` groups further on. */
+/* Return the factor on `share` if all messages go `groups` groups further on. */
 static double crowd(const struct coll__level *level, double groups)
 {
     double times = level->spread < groups ? level->spread : groups;
@@ -44,9 +46,10 @@ static double crowd(const struct coll__level *level, double groups)
     return times > 1 ? times : 1;
 }
 
-/* The latency of a round in which all send to rank + distance.  In an algorithm that
- * doubles the distance each round, a chain of messages leaves a group at most once
- * while the distance is below the group's size.  Only the last such round pays for it. */
+/* Return the latency of a round in which all send to rank + distance.  In an algorithm
+ * that doubles the distance each round, a chain of messages leaves a group at most once
+ * while the distance is below the group's size.  Only the last such round pays for
+ * it. */
 static double shift_alpha(const struct coll__view *view, int distance)
 {
     int l = view->n_levels - 1;
@@ -78,9 +81,9 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n)
     return shift_alpha(view, distance) + time;
 }
 
-/* The number of ring edges between groups of the level below l: the ring enters each
- * of these groups once.  Edges that enter a group of level l itself belong to a level
- * above. */
+/* Return the number of ring edges between groups of the level below l: the ring enters
+ * each of these groups once.  Edges that enter a group of level l itself belong to a
+ * level above. */
 static int ring_edges(const struct coll__view *view, int l)
 {
     int n_below = l ? view->levels[l - 1].n_groups : view->nranks;
@@ -89,7 +92,8 @@ static int ring_edges(const struct coll__view *view, int l)
                                    : n_below - view->levels[l].n_groups;
 }
 
-/* The seconds a byte of a message that shares its group's links with no other. */
+/* Return the seconds a byte of a message that shares its group's links with no
+ * other. */
 static double alone(const struct coll__level *level)
 {
     return max_double(level->beta, level->share);
@@ -112,8 +116,8 @@ static int edge_before(const struct coll__view *view, int root)
     return l;
 }
 
-/* The factor on the time of an edge of level l for traffic the other way.  A chain
- * that crosses from one of two groups to the other leaves the way back free. */
+/* Return the factor on the time of an edge of level l for traffic the other way.  A
+ * chain that crosses from one of two groups to the other leaves the way back free. */
 static double stretch(const struct coll__view *view, int l, int root)
 {
     int top = view->n_levels - 1;
@@ -133,8 +137,8 @@ static double edge_time(const struct coll__view *view, int l, int root,
     return level->alpha + n * alone(level) * stretch(view, l, root);
 }
 
-/* The time of the one edge that does not count.  A ring's rounds wait for all edges
- * but the cheapest; a chain lacks the edge into the root. */
+/* Return the time of the one edge that does not count.  A ring's rounds wait for all
+ * edges but the cheapest; a chain lacks the edge into the root. */
 static double left_out(const struct coll__view *view, int root, double n)
 {
     double least = -1;
@@ -150,7 +154,7 @@ static double left_out(const struct coll__view *view, int root, double n)
     return least;
 }
 
-/* The mean time of a message over the other p - 1 edges. */
+/* Return the mean time of a message over the other p - 1 edges. */
 static double mean_edge(const struct coll__view *view, int root, double n)
 {
     double sum = 0;
@@ -162,7 +166,7 @@ static double mean_edge(const struct coll__view *view, int root, double n)
     return (sum - left_out(view, root, n)) / (view->nranks - 1);
 }
 
-/* The time between two messages of a stream, on the slowest edge. */
+/* Return the time between two messages of a stream, on the slowest edge. */
 static double next(const struct coll__view *view, int root, double n)
 {
     double time = 0;
@@ -177,7 +181,8 @@ static double next(const struct coll__view *view, int root, double n)
     return time;
 }
 
-/* The time of a message that is cut into pieces, to the neighbour in the ring. */
+/* Return the time of a message that is cut into pieces, to the neighbour in the
+ * ring. */
 static double to_neighbour(const struct coll__view *view, int root, double n)
 {
     double k = coll__pieces(view, n);
@@ -318,9 +323,9 @@ double coll__cost_message(const struct coll__view *view, int distance,
     return level_time(view, level_of(view, distance), 1, n);
 }
 
-/* The time of one rank's messages to `fan` others, at distances of step, 2 * step, ...
- * Messages of one level go one after the other; those of different levels go at the
- * same time. */
+/* Return the time of one rank's messages to `fan` others, at distances of step, 2 *
+ * step, ... Messages of one level go one after the other; those of different levels go
+ * at the same time. */
 static double fan_of(const struct coll__view *view, int rank, int fan, int step,
                      double n)
 {
@@ -393,8 +398,8 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
     return time;
 }
 
-/* The time of the bytes if every rank sends n bytes to each rank that is outside its
- * group of the level below `from` and inside its group of the level `last`, all at
+/* Return the time of the bytes if every rank sends n bytes to each rank that is outside
+ * its group of the level below `from` and inside its group of the level `last`, all at
  * once. */
 static double all_bytes(const struct coll__view *view, int from, int last,
                         double n)
@@ -417,7 +422,7 @@ static double all_bytes(const struct coll__view *view, int from, int last,
     return time;
 }
 
-/* The same with latency and gaps, for n_messages messages of each rank. */
+/* As all_bytes(), with latency and gaps, for n_messages messages of each rank. */
 static double all_messages(const struct coll__view *view, int from, int last,
                            int n_messages, double n)
 {
@@ -433,7 +438,8 @@ double coll__cost_all(const struct coll__view *view, double n)
     return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
 }
 
-/* The part of beta that is spent once for all receivers, whichever levels lie between. */
+/* Return the part of beta that is spent once for all receivers, whichever levels lie
+ * between. */
 static double spent_once(const struct coll__view *view)
 {
     double once = view->levels[0].once;

@@ -23,7 +23,7 @@ double coll__cost_ring_fill(const struct coll__view *view, double n);
  * on. */
 double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
-/* The time between two messages of a stream to the neighbour in the ring. */
+/* Return the time between two messages of a stream to the neighbour in the ring. */
 double coll__cost_ring_next(const struct coll__view *view, double n);
 
 /* As coll__cost_ring() and coll__cost_ring_next(), for a chain: the ring cut before
@@ -78,7 +78,7 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
 
-/* The same, but a rank sends the same bytes to all others. */
+/* As coll__cost_all(), but a rank sends the same bytes to all others. */
 double coll__cost_all_same(const struct coll__view *view, double n);
 
 /* Every rank sends n bytes to each of the others in its group of a level, all at once. */
@@ -88,8 +88,8 @@ double coll__cost_within(const struct coll__view *view, int level, double n);
  * in one message to each of the other groups. */
 double coll__cost_across(const struct coll__view *view, double n);
 
-/* The number of pieces that a message of n bytes is cut into (pass_split.c); a shorter
- * last piece counts as a fraction. */
+/* Return the number of pieces that a message of n bytes is cut into (pass_split.c); a
+ * shorter last piece counts as a fraction. */
 double coll__pieces(const struct coll__view *view, double n);
 
 /* Reduce or copy n bytes. */

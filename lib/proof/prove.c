@@ -18,7 +18,7 @@ static uint32_t mix(uint32_t a, uint32_t b)
 
 /* ---- the ranks' problems -------------------------------------------------- */
 
-/* The elements that rank r sends to rank q: about trial->count, often 0. */
+/* Return the elements that rank r sends to rank q: about trial->count, often 0. */
 static size_t given(const struct coll__trial *t, int r, int q)
 {
     uint32_t x = mix(t->seed + (uint32_t)r * 257, (uint32_t)q);

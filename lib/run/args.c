@@ -228,7 +228,8 @@ static int check_out_layout(const struct coll_args *args,
     return rc;
 }
 
-/* The counts of a v collective, as far as this rank has them. */
+/* Check the counts of a collective whose name ends in v, as far as this rank knows
+ * them. */
 static int check_counts(const struct coll_args *args, struct coll_comm *comm,
                         struct coll__problem *pb)
 {

@@ -22,7 +22,7 @@ static int meet(struct extent a, struct extent b)
            b.begin < a.end;
 }
 
-/* The parts of a buffer, or all of it as one. */
+/* Return the parts of a buffer, or all of it as one. */
 static struct coll__parts parts_of(const struct coll__problem *pb,
                                    enum coll__buf buf, const void *base)
 {

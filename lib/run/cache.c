@@ -291,7 +291,7 @@ static void drop(struct coll__cache *cache, struct coll_request *request)
     coll__request_free(request);
 }
 
-/* The idle request to free next, or NULL. */
+/* Return the idle request to free next, or NULL. */
 static struct coll_request *find_victim(struct coll__cache *cache)
 {
     size_t first;

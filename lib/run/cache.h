@@ -33,7 +33,7 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request);
 void coll__cache_put(struct coll_request *request);
 
-/* The same for args that were checked; pb is the problem that they make. */
+/* As coll__cache_take(), for args that were checked; pb is their problem. */
 int coll__cache_take_judged(struct coll_comm *comm,
                             const struct coll_args *args,
                             const struct coll__problem *pb,

@@ -199,7 +199,8 @@ static int use_stage(struct note *note, size_t len)
     return make_stage(note->queue, len);
 }
 
-/* A digest of the lengths of fused allreduces; never 0, which means not fused. */
+/* Return a digest of the lengths of fused allreduces; never 0, which means not
+ * fused. */
 static int32_t digest(const struct coll__part *part)
 {
     uint64_t hash = 0;
@@ -228,7 +229,8 @@ static int take_request(struct note *note)
 
 /* ---- running ------------------------------------------------------------- */
 
-/* A child was forked within the group. */
+/* Does the group have an operation of a communicator of the parent?  Then this child
+ * was forked within the group. */
 static int is_any_inherited(void)
 {
     for (size_t i = 0; i < group.n; i++)
@@ -303,7 +305,8 @@ static void wait_all(int is_streams)
     }
 }
 
-/* The first failure among them, logged again for this thread. */
+/* Return the first failure among the group's operations, logged again for this
+ * thread. */
 static int gather_status(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {

@@ -92,9 +92,9 @@ static inline int coll__active_is_alone(const struct coll_comm *comm)
  * everything, and the thread is not tried again. */
 int coll__comm_take_thread(struct coll_comm *comm);
 
-/* The same for work that nobody else would move, such as that of streams; also for a
- * single rank.  COLL_OK, or COLL_ERR_INVALID or COLL_ERR_SYSTEM, logged for `what`,
- * if there is no progress thread. */
+/* As coll__comm_take_thread(), for work that no other thread would move, such as that
+ * of streams; also for a single rank.  COLL_OK, or COLL_ERR_INVALID or COLL_ERR_SYSTEM,
+ * logged for `what`, if there is no progress thread. */
 int coll__comm_need_thread(struct coll_comm *comm, const char *what);
 void coll__comm_drop_thread(struct coll_comm *comm);
 

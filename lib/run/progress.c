@@ -150,7 +150,7 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
         begin(request);
 }
 
-/* The history in which the request counts. */
+/* Return the history in which the request counts. */
 static struct coll__history *history_of(const struct coll_request *request)
 {
     return coll__history_of(request->call.comm, &request->call.sig);

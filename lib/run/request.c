@@ -15,7 +15,7 @@
 
 /* ---- which plan ---------------------------------------------------------- */
 
-/* The algorithm that the caller names. */
+/* Find the algorithm that the caller names. */
 static int choose_named(const char *name, const struct coll__problem *pb,
                         const struct coll__algo **algo)
 {
@@ -226,7 +226,7 @@ int coll__channel_of(const struct coll_comm *comm,
                                                               : CHANNEL_LARGE;
 }
 
-/* Of all that it holds but scratch. */
+/* Return the bytes of all memory that the request holds, without its scratch. */
 static size_t bytes_of(const struct coll_request *request)
 {
     size_t numbers = request->numbers ? 4 * (size_t)request->problem.nranks : 0;
@@ -248,7 +248,7 @@ static void call_own(const void *left, const void *right, void *out,
     atomic_store_explicit(&comm->run->calling, 0, memory_order_relaxed);
 }
 
-/* The operation as the request's program calls it. */
+/* Return the operation in the form in which the request's program calls it. */
 static struct coll__op bound(struct coll_request *request,
                              const struct coll__op *op)
 {

@@ -113,7 +113,7 @@ void coll__request_abandon(struct coll_request *request);
 /* Free the requests that the caller has not destroyed; also in a child. */
 void coll__requests_forget_own(struct coll_comm *comm);
 
-/* The channel of a problem's messages, the same on every rank. */
+/* Return the channel of a problem's messages, the same on every rank. */
 int coll__channel_of(const struct coll_comm *comm,
                      const struct coll__problem *pb, enum coll__series series);
 

@@ -46,7 +46,8 @@ static int run_join(struct coll_comm *comm, const struct coll__options *options,
     return wants_thread(options) ? coll__comm_take_thread(comm) : COLL_OK;
 }
 
-/* What of that number runs on that channel, or waits there. */
+/* Find the call with this number that runs or waits on the channel; NULL: there is
+ * none. */
 static const struct coll__signature *run_find(const struct coll_comm *comm,
                                               int channel, uint64_t seq)
 {

@@ -132,7 +132,7 @@ int coll__scratch_take(struct coll__pool *pool,
     return COLL_OK;
 }
 
-/* Bytes of all pieces but the longest one. */
+/* Return bytes of all pieces but the longest one. */
 static size_t beside_longest(const struct coll__pool *pool)
 {
     int size = COLL__SCRATCH_SIZES - 1;

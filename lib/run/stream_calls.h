@@ -60,7 +60,7 @@ struct coll__stream_calls {
      * due. */
     void (*watch)(void);
 
-    /* The view that plans for the communicator's GPUs are priced on, or NULL. */
+    /* Return the view that plans for the communicator's GPUs are priced on, or NULL. */
     const struct coll__view *(*view)(const struct coll_comm *comm);
 
     /* Register GPU memory, which the other ranks may then read in place; or, with

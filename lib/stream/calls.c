@@ -173,7 +173,8 @@ int coll__stream_drain(struct coll_comm *comm)
 
 /* ---- calls -------------------------------------------------------------------- */
 
-/* A message of a rank to itself: its send and its receive are in one batch. */
+/* Would the batch wait for ever: is it a single message of a rank to itself?  The send
+ * and the receive of such a message must be in one batch. */
 static int is_endless(const struct coll_comm *comm,
                       const struct coll__batch *batch)
 {
@@ -333,7 +334,7 @@ int coll__stream_run(struct coll_comm *comm,
 
 /* ---- requests --------------------------------------------------------------------- */
 
-/* The request's own copy of what it reads at each start. */
+/* Copy what the request reads at each start. */
 static int keep(struct coll_request *request, const struct coll_args *args)
 {
     const struct coll__algo *algo;

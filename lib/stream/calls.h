@@ -136,7 +136,7 @@ int coll__stream_move(struct coll_comm *comm, int *moved);
  * also those in a captured graph.  Any thread, with failure.lock. */
 void coll__stream_fail(struct coll_comm *comm, int status);
 
-/* As owner of a failed communicator: let its waiting streams go on. */
+/* As owner of a failed communicator: release its waiting streams. */
 void coll__stream_release(struct coll_comm *comm);
 
 /* As owner: wait until the host has done its part of all enqueued operations, and the
@@ -148,7 +148,7 @@ int coll__stream_drain(struct coll_comm *comm);
  * Idempotent. */
 void coll__stream_leave(struct coll_comm *comm);
 
-/* On the progress thread: look for streams that stand still, if it is time. */
+/* On the progress thread: check streams that make no progress, if a check is due. */
 void coll__watch_look(void);
 
 extern atomic_int coll__watch_n __attribute__((visibility("hidden")));

@@ -121,7 +121,7 @@ static int captured_new(struct coll__streams *s, struct coll__job *job,
     return COLL_OK;
 }
 
-/* The communicator's part of it. */
+/* Drop the communicator's use of the batch. */
 static void forget(struct coll__captured *c)
 {
     coll__job_free(c->job);

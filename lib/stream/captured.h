@@ -52,7 +52,7 @@ int coll__captured_end(struct coll_comm *comm, struct coll__job *job);
 /* As owner: let all launches pass from now on. */
 void coll__captured_release(struct coll_comm *comm);
 
-/* Bytes of pinned memory. */
+/* Return bytes of pinned memory. */
 size_t coll__captured_bytes(const struct coll__streams *streams);
 
 /* Free all that no graph needs; the graphs free the rest. */

@@ -15,8 +15,9 @@ static inline void *coll__stream_of(const struct coll_args *args)
     return args->stream ? args->stream : COLL__LEGACY_STREAM;
 }
 
-/* Check call->args; the stream's context is current, and `place` describes it.  COLL_OK:
- * the rest of *call is set, except its cut.  Else a status, logged. */
+/* Check call->args, with the stream's context current; `place` describes the stream.
+ * If the result is COLL_OK the other members of *call are set, except call->cut.  Else
+ * a status, logged. */
 int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
                        const struct coll__cuda_place *place);
 

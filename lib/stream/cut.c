@@ -34,7 +34,7 @@ static size_t count_parts(const struct coll__problem *pb)
     }
 }
 
-/* The largest of a rank's parts, in elements. */
+/* Return the largest of a rank's parts, in elements. */
 static size_t largest(const struct coll__problem *pb)
 {
     size_t most = pb->count;
@@ -132,7 +132,7 @@ static void cut_parts(const struct coll__cut *cut, uint32_t k,
     }
 }
 
-/* The place of part r among the packed parts of piece k, in elements. */
+/* Return the place of part r among the packed parts of piece k, in elements. */
 static size_t packed_at(const struct coll__cut *cut, uint32_t k,
                         enum coll__buf buf, int r)
 {
@@ -147,8 +147,8 @@ static size_t packed_at(const struct coll__cut *cut, uint32_t k,
     return sum;
 }
 
-/* Where a buffer begins in the slot.  If only the other buffer has parts, this buffer is
- * the rank's own part of the other. */
+/* Return where a buffer begins in the slot.  If only the other buffer has parts, this
+ * buffer is the rank's own part of the other. */
 static size_t begin_of(const struct coll__cut *cut, uint32_t k,
                        enum coll__buf buf)
 {

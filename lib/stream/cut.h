@@ -47,7 +47,7 @@ int coll__cut_init(struct coll__cut *cut, const struct coll__problem *pb,
                    size_t slot_len, size_t at, size_t len);
 void coll__cut_fini(struct coll__cut *cut);
 
-/* Bytes of a message's unit in slots of this length. */
+/* Return bytes of a message's unit in slots of this length. */
 size_t coll__cut_unit(size_t slot_len, enum coll_type type);
 
 /* Piece k as a problem; after the last piece it has no elements.  The cut owns its

@@ -79,8 +79,8 @@ static int describe(struct coll__gpu_place *place, int *device)
     return COLL_OK;
 }
 
-/* The topology of the GPUs that this process sees, from the driver, or from the file that
- * stands for this host. */
+/* Find the links of the GPUs that this process sees: from the driver, or from the file
+ * that COLL_TOPO_FILE names for this host. */
 static void find_links(const struct coll_comm *comm, int device,
                        const struct coll__gpu_place *places,
                        unsigned char *nvlink, unsigned char *by_host)
@@ -135,7 +135,7 @@ static int meet(struct coll_comm *comm, struct meeting *m)
 
 /* ---- the view -------------------------------------------------------------- */
 
-/* The largest number of ranks on one GPU. */
+/* Return the largest number of ranks on one GPU. */
 static int count_sharers(const struct meeting *m, int n)
 {
     int most = 1;
@@ -150,9 +150,9 @@ static int count_sharers(const struct meeting *m, int n)
     return most;
 }
 
-/* The highest price of a message between two ranks of one group (color NULL: any two)
- * that are in different groups of the level below (NULL: any).  Ranks of one GPU share
- * its memory's bandwidth. */
+/* Find the highest price of a message between two ranks of one group (color NULL: any
+ * two) that are in different groups of the level below (NULL: any).  Ranks of one GPU
+ * share its memory's bandwidth. */
 static void price_level(const struct meeting *m, int n, const int *color,
                         const int *below, struct coll__level *level)
 {

@@ -240,7 +240,8 @@ static int divide(const struct splitting *s, void *out, size_t count)
                                                     : COLL_OK;
 }
 
-/* The operation of the first step: the caller's if it scales the input, else s->op. */
+/* Return the operation of the first step: the caller's if it scales the input, else
+ * s->op. */
 static enum coll_op first_op(const struct splitting *s)
 {
     return s->call->op.is_premul ? s->call->args.op : s->op;

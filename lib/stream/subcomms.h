@@ -22,7 +22,7 @@ struct coll__subcomms;
 int coll__subcomms_make(struct coll_comm *whole,
                         struct coll_comm *const parts[N_SUBCOMMS]);
 
-/* A sub-communicator of comm, or NULL if comm has none (any more). */
+/* Return a sub-communicator of comm; NULL if comm never had it or has destroyed it. */
 struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part);
 
 /* comm has just failed: fail the other members.  Any thread. */

@@ -46,8 +46,8 @@ static int has_finished(const struct coll__watch *watch, uint64_t call)
                              number_of(watch, call));
 }
 
-/* The count of messages in this direction between this rank and the message's peer; NULL
- * for a collective. */
+/* Return the count of messages between this rank and the message's peer, in this
+ * direction; NULL for a collective. */
 static _Atomic uint64_t *messages(struct coll_comm *comm,
                                   const struct coll__signature *sig)
 {

@@ -51,8 +51,8 @@ void coll__gpu_find(const char *bus, struct coll__gpu_place *place);
  * both. */
 int coll__gpu_file_nvlink(const unsigned char a[16], const unsigned char b[16]);
 
-/* How near two of n ranks are. nvlink[i * n + j] is 1 if rank i found that NVLink joins
- * its GPU to rank j's; one of the two ranks is enough. */
+/* Return how near two of n ranks are.  nvlink[i * n + j] is 1 if rank i found that
+ * NVLink joins its GPU to rank j's; one of the two ranks is enough. */
 enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
                                const unsigned char *nvlink, int i, int j);
 

@@ -46,8 +46,8 @@ static void read_bridges(const char *path, struct coll__gpu_place *place)
             place->above[place->n_above++] = bus;
 }
 
-/* Bytes a second from "16.0 GT/s PCIe" and 16 lanes; up to 5 GT/s, 8 of 10 bits are
- * payload. */
+/* Return the bytes a second for "16.0 GT/s PCIe" and 16 lanes; up to 5 GT/s, 8 of 10
+ * bits are payload. */
 static double read_rate(const char *path)
 {
     char line[64];

@@ -33,7 +33,7 @@ void coll__hwloc_name(char *to, size_t len, const char *from)
 
 /* ---- cores, caches and memory ------------------------------------------ */
 
-/* The kind of part for an object, or -1 for one that we leave out. */
+/* Return the kind of part for an object, or -1 if we leave the object out. */
 static int kind_of(hwloc_obj_t obj)
 {
     switch (obj->type) {

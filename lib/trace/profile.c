@@ -67,8 +67,8 @@ void coll__profile_waited(double seconds) { profile.exposed += seconds; }
 
 /* ---- the table ---------------------------------------------------------------- */
 
-/* How many bytes cross the links for each byte of the call, as nccl-tests count (bus
- * bandwidth); this makes collectives comparable. */
+/* Return how many bytes cross the links for each byte of the call, as nccl-tests count
+ * (bus bandwidth); this makes collectives comparable. */
 static double bus_factor(enum coll_collective collective)
 {
     double p = profile.n_ranks;

@@ -89,7 +89,7 @@ static void *prover(void *arg)
     return NULL;
 }
 
-/* One thread a core, and this one. */
+/* Run one thread for each core, this thread included. */
 static void run(struct proof *proof)
 {
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);

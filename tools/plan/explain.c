@@ -11,7 +11,7 @@
 
 enum { MAX_ALGOS = 256 };
 
-/* The time when some prices are 0. */
+/* Return the time when some prices are 0. */
 static double time_without(const struct coll__algo *algo,
                            const struct coll__problem *pb, int latency,
                            int share, int beta, int gamma)

@@ -119,7 +119,7 @@ static void draw_rank(const struct coll__plan *plan, int r)
     fputs("  }\n", stdout);
 }
 
-/* The receive that takes the nth message from rank r, or -1. */
+/* Return the step that receives the nth message from rank r, or -1. */
 static int find_recv(const struct coll__plan *plan, int r, int nth)
 {
     for (int i = 0; i < plan->n_steps; i++)

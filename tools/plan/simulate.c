@@ -9,7 +9,7 @@
 /* messages; with more, a simulation takes too long, so pieces are made larger */
 #define MOST_MESSAGES (1 << 20)
 
-/* The largest number of messages that one of some sampled ranks sends. */
+/* Return the largest number of messages that one of some sampled ranks sends. */
 static double messages_of(const struct coll__algo *algo,
                           const struct coll__problem *pbs, size_t chunk)
 {

@@ -55,7 +55,7 @@ struct cast {
 int say(int status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The library's last error, and 1. */
+/* Print the library's last error.  Returns 1. */
 int say_last(void);
 
 /* ---- args.c -------------------------------------------------------------- */
@@ -71,7 +71,8 @@ int cast_init(struct cast *cast, const struct job *job,
               const struct machine *machine);
 void cast_fini(struct cast *cast);
 
-/* The algorithm that --algo or the prices choose; NULL after an error message. */
+/* Return the algorithm that --algo or the prices choose; NULL after an error
+ * message. */
 const struct coll__algo *choose(const struct job *job,
                                 const struct coll__problem *pb);
 

@@ -186,7 +186,7 @@ static int load_text(struct coll__fabric *fabric, const char *path)
     return rc;
 }
 
-/* The file's name without folders and extension. */
+/* Name the fabric after the file, without folders and extension. */
 static void name_after(struct coll__fabric *fabric, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -45,18 +45,18 @@ int coll__fabric_n_hosts(const struct coll__fabric *fabric);
 int coll__fabric_n_seats(const struct coll__fabric *fabric);
 int coll__fabric_n_links(const struct coll__fabric *fabric);
 
-/* The host of a seat; its seats are numbered one after another. */
+/* Return the host of a seat; its seats are numbered one after another. */
 int coll__fabric_host(const struct coll__fabric *fabric, int seat);
 
-/* A link's price; and its name, "host 3: gpu0 to pcie0". */
+/* Return a link's price; write its name, such as "host 3: gpu0 to pcie0". */
 struct coll__fabric_link coll__fabric_link(const struct coll__fabric *fabric,
                                            int link);
 #define COLL__LINK_NAME 96
 void coll__fabric_link_name(const struct coll__fabric *fabric, int link,
                             char name[COLL__LINK_NAME]);
 
-/* The costs of software: the overhead of a message (s), the gap between two messages of
- * a rank (s), and the work on memory (s a byte). */
+/* Return the costs of software: the overhead of a message (s), the gap between two
+ * messages of a rank (s), and the work on memory (s a byte). */
 double coll__fabric_overhead(const struct coll__fabric *fabric);
 double coll__fabric_gap(const struct coll__fabric *fabric);
 double coll__fabric_gamma(const struct coll__fabric *fabric);
@@ -66,9 +66,9 @@ double coll__fabric_gamma(const struct coll__fabric *fabric);
 int coll__fabric_seats(const struct coll__fabric *fabric, int nranks,
                        enum coll__placement placement, int *seat);
 
-/* The links from seat to seat, in order: links[COLL__ROUTE_MAX], and their
- * number.  The first is the sender's way out, the last the receiver's way in,
- * each used by that seat alone; 0 links for a seat to itself. */
+/* Find the links from seat to seat, in order: links[COLL__ROUTE_MAX], and their number.
+ * The first is the sender's way out, the last the receiver's way in, each used by that
+ * seat alone; 0 links for a seat to itself. */
 int coll__fabric_route(const struct coll__fabric *fabric, int from, int to,
                        int *links);
 
@@ -108,12 +108,12 @@ void coll__fabric_levels_fini(struct coll__fabric_levels *levels);
 int coll__fabric_ring(const struct coll__fabric *fabric, int nranks,
                       const int *seat, int *ring);
 
-/* The rank among `ranks` whose seat is nearest to an active NIC (the lowest of equals): a
- * good root for a tree within a host. */
+/* Return the rank among `ranks` whose seat is nearest to an active NIC (the lowest of
+ * equals): a good root for a tree within a host. */
 int coll__fabric_root(const struct coll__fabric *fabric, const int *seat,
                       const int *ranks, int n);
 
-/* The NIC of a seat, and its name; -1 and "" when it can reach none. */
+/* Return the NIC of a seat, and its name; -1 and "" when it can reach none. */
 int coll__fabric_nic(const struct coll__fabric *fabric, int seat,
                      const char **name);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The hosts of one line that are in this run. */
+/* Attach the hosts of one line that are in this run. */
 static void attach_run(struct net *net, const struct attach *line,
                        const struct run *run, int n_nics)
 {

@@ -176,7 +176,7 @@ static void ways_fini(struct ways *ways)
     free(ways->reach);
 }
 
-/* The best part that is not done; -1 if all are done. */
+/* Return the best part that is not done; -1 if all are done. */
 static int nearest(const struct reach *reach, int n)
 {
     int best = -1;
@@ -313,8 +313,8 @@ int coll__graph_path(const struct graph *graph, int from, int to, int *links)
     return n;
 }
 
-/* The inner part through which a seat reaches others: itself, or the part that its only
- * link leads to; -1 if that is another seat. */
+/* Return the inner part through which a seat reaches others: itself, or the part that
+ * its only link leads to; -1 if that is another seat. */
 static int entry_of(const struct graph *graph, int part)
 {
     if (graph->parts[part].inner >= 0)

@@ -69,9 +69,9 @@ int coll__graph_edge(struct graph *graph, const struct graph_edge *edge);
 int coll__graph_finish(struct graph *graph);
 void coll__graph_fini(struct graph *graph);
 
-/* The links of the best path between two parts, links[FABRIC_MAX_PATH];
- * their number, or -1 when there is no path.  Best: fewest links, then the
- * widest, then the quickest; never through a seat or NIC. */
+/* Find the links of the best path between two parts, links[FABRIC_MAX_PATH]; their
+ * number, or -1 when there is no path.  Best: fewest links, then the widest, then the
+ * quickest; never through a seat or NIC. */
 int coll__graph_path(const struct graph *graph, int from, int to, int *links);
 
 /* Does every seat reach every other seat?  If not, set two parts that do not. */
@@ -200,7 +200,7 @@ struct coll__fabric_link coll__net_link(const struct net *net, int link);
 void coll__net_link_name(const struct net *net, int link,
                          char name[COLL__LINK_NAME]);
 
-/* The network's group of a host on a level from the inside out, 0 ..
+/* Return the network's group of a host on a level from the inside out, 0 ..
  * coll__net_n_levels() - 1; and that level's name. */
 int coll__net_n_levels(const struct net *net);
 const char *coll__net_level_name(const struct net *net, int level);
@@ -223,7 +223,7 @@ struct coll__seat_reach coll__order_reach(const struct graph *graph, int seat);
 int coll__order_compare(const struct coll__seat_reach *a,
                         const struct coll__seat_reach *b);
 
-/* Which of n seats is nearest to an active NIC: its place in seats[]. */
+/* Return which of n seats is nearest to an active NIC: its place in seats[]. */
 int coll__order_root(const struct graph *graph, const int *seats, int n);
 
 /* Order n seats as a ring, or with is_open as a path from the network through all seats

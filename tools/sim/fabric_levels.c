@@ -20,8 +20,8 @@
 
 /* ---- who is with whom ---------------------------------------------------- */
 
-/* The smallest part around a seat that is of this kind or an inner one; the
- * seat itself when there is none. */
+/* Return the smallest part around a seat that is of this kind or an inner one; the seat
+ * itself when there is none. */
 static int part_of(const struct graph *kind, int local, enum graph_kind level)
 {
     int part = kind->seats[local];

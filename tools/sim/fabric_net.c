@@ -20,7 +20,7 @@
 
 /* ---- fat tree ------------------------------------------------------------ */
 
-/* The edge switch of a NIC; with rails, each NIC of a host has its own. */
+/* Return the edge switch of a NIC; with rails, each NIC of a host has its own. */
 static int edge_switch(const struct net *net, const struct net_end *end)
 {
     if (net->is_rails)

@@ -78,7 +78,7 @@ static void cut(const struct levels *levels, int l, struct pieces *pieces)
     pieces->first[pieces->n] = levels->nranks;
 }
 
-/* The pieces of the group that piece p is in. */
+/* Return the pieces of the group that piece p is in. */
 static int siblings(const struct pieces *pieces, int p)
 {
     int first = pieces->parent[p], end = p;
@@ -162,8 +162,8 @@ static double alpha_of(const struct levels *levels,
     return alpha;
 }
 
-/* The time of the slowest link when each rank of a group's n pieces sends a byte to the
- * piece `distance` further. */
+/* Return the time of the slowest link when each rank of a group's n pieces sends a byte
+ * to the piece `distance` further. */
 static double shift_time(const struct levels *levels, struct pieces *pieces,
                          int n, int distance)
 {

@@ -98,7 +98,7 @@ int coll__fabric_sort(const struct coll__fabric *fabric, int nranks,
 
 /* ---- links --------------------------------------------------------------- */
 
-/* A link of a host: the host, and the link's number there. */
+/* Find the host of a link, and the link's number within the host. */
 static int find_link(const struct coll__fabric *fabric, int link,
                      struct fabric_place *at)
 {

@@ -246,7 +246,7 @@ static int read_link(struct parser *parser, int is_pairs)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-/* A line of a host or of a network of links. */
+/* Read a line of a host or of a network of links. */
 static int read_block_line(struct parser *parser)
 {
     static const char *const kinds[] = {

@@ -161,7 +161,7 @@ static int read_counts(struct parser *parser, const struct field *field,
     return COLL_OK;
 }
 
-/* One of two words: 0 for the first. */
+/* Read one of two words; the value of the first word is 0. */
 static int read_choice(struct parser *parser, const struct field *field,
                        const char *word, const char *first,
                        const char *second)

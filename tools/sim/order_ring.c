@@ -60,8 +60,8 @@ static const struct path *path_of(const struct search *search, int from,
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* The part at which a message between place i and `seat` ends; if place i is the network,
- * the NIC of `seat`. */
+/* Return the part at which a message between place i and `seat` ends; if place i is the
+ * network, the NIC of `seat`. */
 static int end_of(const struct search *search, int i, int other)
 {
     const struct graph *graph = search->graph;
@@ -119,7 +119,8 @@ static void take_away(struct search *search, const struct path *path)
         search->load[path->links[k]]--;
 }
 
-/* The message that ends at place i of the order (n: the message that closes it). */
+/* Return the message that ends at place i of the order (n: the message that closes
+ * it). */
 static const struct path *into(const struct search *search, const int *order,
                                int i)
 {

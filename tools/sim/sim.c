@@ -231,7 +231,7 @@ static void run_lane(struct sim *s, int lane, int last)
     }
 }
 
-/* The cable of a link that becomes free first, the lowest of equals. */
+/* Return the cable of a link that becomes free first, the lowest of equals. */
 static double *cable_of(struct sim *s, const struct link *link)
 {
     double *best = &s->free[link->first];
@@ -270,7 +270,7 @@ static void hop(struct sim *s, int g)
     s->free_segment = g;
 }
 
-/* All segments take the first link, one after another. */
+/* Send all segments over the first link, one after another. */
 static void depart(struct sim *s, int m)
 {
     for (int i = s->messages[m].n_left; i > 0 && s->status == COLL_OK; i--) {

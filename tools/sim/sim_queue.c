@@ -43,7 +43,7 @@ int coll__sim_put(struct coll__sim_queue *queue, double time, int kind, int at)
     return COLL_OK;
 }
 
-/* The child of i that is first in time; i itself if it has none. */
+/* Return the child of i that is first in time; i itself if it has none. */
 static int first_child(const struct coll__sim_queue *queue, int i)
 {
     int child = FAN * i + 1, end = child + FAN;
