@@ -377,8 +377,8 @@ static int damaged(const char *path, const char *how)
     return CHECKPOINT_DAMAGED;
 }
 
-/* Judge the file alone.  If its length is right, nothing in it is used before
- * its check sum has been compared. */
+/* Check that the file is whole and a checkpoint.  If its length is right, nothing in it
+ * is used before its check sum has been compared. */
 static int judge_file(const struct image *im, const struct checkpoint *c,
                       const char *path, size_t len)
 {

@@ -19,7 +19,7 @@ struct model_score {
     int n_right;
 };
 
-/* What to judge: n rows of `classes` scores. */
+/* The rows whose loss is computed: n rows of `classes` scores. */
 struct loss_job {
     const float *scores;
     const unsigned char *labels; /* [n], below classes */

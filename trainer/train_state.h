@@ -26,10 +26,10 @@ void trainer__free_whole(struct trainer *t);
 /* Say that the parameters were written. */
 void trainer__params_changed(struct trainer *t);
 
-/* Send rank 0's statistics to all ranks.  Each rank's are of its own images;
- * those of rank 0 are the model's, as in PyTorch, which sends them before each
- * step.  No training step reads them, so that before a test or a checkpoint is
- * early enough. */
+/* Send rank 0's running statistics to all ranks.  Each rank computes statistics of its
+ * own images, and rank 0's count as the model's, as in PyTorch.  PyTorch sends them
+ * before each step.  But no training step reads them, so it is enough to send them
+ * before a test or a checkpoint. */
 int trainer__share_running(struct trainer *t);
 
 #endif

@@ -32,8 +32,9 @@ void text_bytes(size_t bytes, char text[16])
     snprintf(text, 16, "%zu%.1s", bytes, units);
 }
 
-/* "2 hosts (3+1 ranks)".  The kernel's TCP matters as much as the link: bbr
- * sometimes sends next to nothing for 0.2 s. */
+/* Print a line such as "2 hosts (3+1 ranks), ...".  The line names the kernel's TCP
+ * congestion control, since it matters as much as the link: bbr sometimes sends next to
+ * nothing for 0.2 s. */
 static void print_hosts(const struct hosts *hosts, const char *control)
 {
     printf("# %d hosts", hosts->n);

@@ -72,10 +72,11 @@ void coll__plan_combine(struct coll__plan *plan,
         subtree(plan, all, &fold, 0, fold.m);
 }
 
-/* Return the number of operands that arrive before the processor is busy without a
- * break.  A short operand is received before it can be combined.  A longer operand that
- * is added to another one waits for that one.  If all share a link, half of the
- * operands come before the first pair; if they come one by one, only a few do. */
+/* Return the number of operands that arrive before the processor has work without a
+ * break.  A short operand is combined only when all of it has arrived.  A longer
+ * operand waits for the operand that it is added to.  If all operands share a link,
+ * half of them arrive before the first pair is complete; if they arrive one by one,
+ * only a few do. */
 static double combine_delay(int p, double n, int is_together)
 {
     double most = p - 1, few = is_together ? 2 : 3, waits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_params.c - judge the environment when a communicator is made. */
+/* check_params.c - check the environment's variables when a communicator is made. */
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/limit.h"

@@ -130,7 +130,7 @@ static int judge_wishes(const struct wish *wishes, int size, const char *who)
     return COLL_OK;
 }
 
-/* With room for everybody's wishes. */
+/* Allocate the wishes of all ranks. */
 static int divide_with(struct coll_comm *comm, const char *who,
                        const struct wish *mine, struct wishes *wishes,
                        struct coll_comm **out)

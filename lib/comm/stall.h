@@ -61,7 +61,8 @@ static inline void coll__patience_moved(struct coll_comm *comm)
         coll__patience_end(comm);
 }
 
-/* Judge another rank's call, as coll__ctrl_events asks. */
+/* Compare another rank's call with this rank's: the function `judge` of
+ * coll__ctrl_events. */
 enum coll__verdict coll__stall_judge(struct coll_comm *comm,
                                      const struct coll__ctrl_call *call,
                                      int is_gathering,

@@ -19,7 +19,8 @@ struct coll__ctrl;
 
 #define COLL__TEXT_MAX 512 /* bytes of a reason or an answer, including its NUL */
 
-/* A call in which a rank waits; other ranks judge it in a stall check. */
+/* A call in which a rank waits; in a stall check other ranks compare it with their own
+ * calls. */
 struct coll__ctrl_call {
     int rank;               /* the rank that waits */
     int peer;               /* the peer of a send or receive; -1: all ranks */

@@ -4,8 +4,8 @@
  *
  * No rank waits for an answer.  The asking rank continues, and checks from time to time
  * whether the answer has arrived.  The asked rank answers on its reactor's thread, from
- * data that may be read at any time, whatever its own threads do.  The asked rank is
- * the judge: it knows both calls, so it finds a disagreement and tells all ranks at
+ * data that may be read at any time, whatever its own threads do.  The asked rank
+ * compares the calls: it knows both, so it finds a disagreement and tells all ranks at
  * once.
  */
 #include "lib/ctrl/ctrl_int.h"

@@ -78,8 +78,8 @@ struct ctrl_gather {
     } up[COLL__MAX_CHILDREN]; /* per child */
 };
 
-/* The subject of a question: an operation, which the communicator judges, or a gathering,
- * whose number is of.sig.seq. */
+/* The subject of a question: an operation, about which the communicator is asked, or a
+ * gathering, whose number is of.sig.seq. */
 enum ctrl_subject { SUBJECT_OPERATION, SUBJECT_GATHERING };
 
 struct ctrl_call {
@@ -240,7 +240,7 @@ int coll__ctrl_take_call(const struct coll__ctrl *ctrl,
                          const struct coll__frame *frame,
                          const unsigned char *body, struct ctrl_call *call);
 
-/* Judge another rank's call here; VERDICT_NEVER has failed the group. */
+/* Compare another rank's call with this rank's; VERDICT_NEVER has failed the group. */
 enum coll__verdict coll__ctrl_judge(struct coll__ctrl *ctrl,
                                     const struct ctrl_call *call,
                                     char text[COLL__TEXT_MAX]);

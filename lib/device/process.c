@@ -30,7 +30,7 @@ static int is_killed(const char *signals)
     return signals && (strtoull(signals, NULL, 16) >> (SIGKILL - 1) & 1) != 0;
 }
 
-/* Judge from the lines of /proc/PID/status. */
+/* Find out whether the process is ending, from the lines of /proc/PID/status. */
 static int reads_as_ending(FILE *status)
 {
     int is_dead = 0, n_threads = 1;

@@ -56,7 +56,7 @@ enum handshake {
     KNOCK_FALSE      /* the listener could not prove the secret */
 };
 
-/* Judge the answer; sets *proof for KNOCK_IN. */
+/* Check the answer; sets *proof for KNOCK_IN. */
 enum handshake
 coll__handshake_judge(const unsigned char secret[COLL__SECRET_BYTES],
                       const struct coll__hello *hello,

@@ -70,7 +70,8 @@ static int may_pass(const struct run *run, int r, int i)
                 : rank->under_way[step->peer] < run->n_slots);
 }
 
-/* Queue message i if it can go on now; a pair is queued as its receive. */
+/* Queue message i if it can be sent or received now; a fused pair is queued as its
+ * receive. */
 static void consider(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];

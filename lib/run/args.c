@@ -162,7 +162,7 @@ static int wrong_array(const struct coll_args *args, const char *name,
     return COLL_ERR_INVALID;
 }
 
-/* Judge the parts and fill in what was left out. */
+/* Check the parts, and fill in the displacements that were left out. */
 static int check_layout(const struct coll_args *args, struct coll_comm *comm,
                         struct layout *l)
 {

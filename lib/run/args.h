@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.h - judge what callers pass, and make problems of it. */
+/* args.h - check the arguments of callers, and make problems of them. */
 #ifndef COLL_LIB_RUN_ARGS_H
 #define COLL_LIB_RUN_ARGS_H
 

@@ -240,7 +240,7 @@ static struct coll_request *find_fit(const struct coll_comm *comm,
  * (coll__cache_forget()).  So `all` never has a request twice or one that was freed,
  * and lacks one request at most.  The fences keep the compiler to that order. */
 
-/* Twice the room. */
+/* Double the capacity. */
 static int grow(struct coll__cache *cache)
 {
     size_t room = cache->room ? 2 * cache->room : FIRST_ROOM;

@@ -27,8 +27,8 @@ struct coll__sorter {
 int coll__parts_overlap(const struct coll__parts *parts,
                         struct coll__sorter *sorter);
 
-/* Does a part of a share bytes with a part of b?  Each has at most n parts, for the
- * sorter's room of 3n. */
+/* Does a part of a share bytes with a part of b?  Each has at most n parts, since the
+ * sorter has memory for 3n. */
 int coll__parts_meet(const struct coll__parts *a, const struct coll__parts *b,
                      struct coll__sorter *sorter);
 

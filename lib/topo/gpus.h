@@ -56,8 +56,9 @@ int coll__gpu_file_nvlink(const unsigned char a[16], const unsigned char b[16]);
 enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
                                const unsigned char *nvlink, int i, int j);
 
-/* The cost of a message over this distance, as struct coll__level of lib/plan/view.h has
- * it; share is for all messages that leave such a part at once. */
+/* The cost of a message between two GPUs, in the terms of struct coll__level
+ * (lib/plan/view.h).  share: for all messages together that leave the same part of the
+ * host. */
 struct coll__gpu_price {
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
 };
