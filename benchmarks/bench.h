@@ -77,7 +77,8 @@ struct bench_op {
     double (*moved)(int ranks);
     double (*traffic)(int ranks);
 
-    /* Write this rank's input; count the wrong elements of out. */
+    /* fill: write this rank's input.  verify: return the number of wrong elements in
+     * out. */
     void (*fill)(const struct bench_case *c, void *in);
     size_t (*verify)(const struct bench_case *c, const void *out);
 
@@ -140,8 +141,9 @@ struct bench_case bench_block(const struct bench_case *c, int b, size_t count);
  * NULL. */
 size_t bench_count(const struct bench_case *c, const size_t *counts, int r);
 
-/* Write, or compare, the part of c's rank (which sends it in a gather and
- * receives it in a scatter), or the parts of all ranks one after the other. */
+/* _put_: write to buf; _differing_: return how many elements of buf differ.  _part: the
+ * part of rank c->rank, which it sends in a gather and receives in a scatter; _parts:
+ * the parts of all ranks, one after the other. */
 void bench_put_part(const struct bench_case *c, const size_t *counts,
                     void *buf);
 void bench_put_parts(const struct bench_case *c, const size_t *counts,
@@ -245,8 +247,8 @@ struct bench_buffers {
     void *image; /* on the host: the content of a device's buffer */
 };
 
-/* Return the number of blocks in a rank's input for a size, and the elements of
- * a block. */
+/* bench_blocks_given: return the number of blocks in a rank's input.  bench_elements:
+ * return the number of elements in a block if the vector has `bytes`. */
 size_t bench_blocks_given(const struct bench_op *op,
                           const struct coll_comm *comm);
 size_t bench_elements(const struct bench_op *op, const struct bench_args *args,

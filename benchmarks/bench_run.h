@@ -40,10 +40,10 @@ int bench_capture(struct bench *b, const struct bench_case *c);
 int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
                   double *times);
 
-/* Run the n iterations that count; their times go to b->times.  They are one
- * window, whose results are compared, and then those of a further run with
- * other content; or each has buffers and content of its own.  *errors is
- * increased by the wrong elements. */
+/* Run n measured iterations; their times go to b->times.  The number of wrong elements
+ * is added to *errors.  kept: the iterations use the same buffers; the results are
+ * compared at the end, and again after a further run with other content.  varied: each
+ * iteration has other buffers and content. */
 int bench_measure_kept(struct bench *b, struct bench_case *c, long n,
                        uint64_t *errors);
 int bench_measure_varied(struct bench *b, struct bench_case *c, long n,

@@ -66,8 +66,8 @@ int scaling_run(const struct options *options);
 /* Run the ranks on this machine; the exit status. */
 int job_run(const struct options *options);
 
-/* Note VAR or VAR=VALUE, or the lines of a file, for the ranks; 0, or -1 after an error
- * message. */
+/* Note variables for the ranks: VAR or VAR=VALUE, or the lines of a file.  Each returns
+ * 0, or -1 after an error message. */
 int variables_take(struct options *options, const char *text);
 int variables_read(struct options *options, const char *path);
 

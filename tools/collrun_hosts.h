@@ -37,8 +37,8 @@ int hosts_choose(const struct options *options, struct hosts *hosts);
 int hosts_chose_slots(const struct hosts *hosts);
 char *hosts_write_slots(const struct hosts *hosts);
 
-/* Find the slots of a rank's host in this text, which is cut up: "0,2"; "" or NULL if
- * the rank sees all GPUs. */
+/* Find the slots of a rank's host, such as "0,2", in the text of hosts_write_slots(),
+ * which this function changes.  Returns "" or NULL if the rank sees all GPUs. */
 const char *hosts_find_slots(char *list, int rank);
 
 #endif

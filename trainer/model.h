@@ -61,7 +61,8 @@ void model_clear_gradients(struct model *model);
 float *model_running(struct model *model);
 size_t model_n_running(const struct model *model);
 
-/* Return the number of layers, or how many parameters layer i has. */
+/* model_n_layers: return the number of layers.  model_layer_params: return how many
+ * parameters layer i has. */
 int model_n_layers(const struct model *model);
 size_t model_layer_params(const struct model *model, int i);
 

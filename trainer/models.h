@@ -19,7 +19,8 @@ extern const struct model_desc model_cnn;
 /* Return 1 if its layers must see all images of a step at once. */
 int model_needs_batch(const struct model_desc *desc);
 
-/* Return the network of this name, or NULL; the networks in order, then NULL. */
+/* model_find: return the network of this name, or NULL.  model_at: return network i, or
+ * NULL after the last one. */
 const struct model_desc *model_find(const char *name);
 const struct model_desc *model_at(int i);
 

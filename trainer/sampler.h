@@ -53,8 +53,8 @@ void sampler_start_epoch(struct sampler *s, uint64_t epoch);
  * fewer in a last, shorter step. */
 size_t sampler_count(const struct sampler *s, size_t step);
 
-/* Return where this rank's part of a step begins, counted in the global batch
- * (its first image), or the indices of its images. */
+/* sampler_first: return the position of this rank's first image of a step within the
+ * global batch.  sampler_step: return the indices of this rank's images of a step. */
 size_t sampler_first(const struct sampler *s, size_t step);
 const uint32_t *sampler_step(const struct sampler *s, size_t step);
 

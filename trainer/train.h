@@ -123,8 +123,8 @@ int trainer_is_done(const struct trainer *t);
  */
 int trainer_test(struct trainer *t, struct epoch_stats *stats);
 
-/* Write a checkpoint if this epoch is due one, or in any case.  All ranks call
- * it, and rank 0 writes.
+/* Write a checkpoint: trainer_save() only if one is due after this epoch,
+ * trainer_save_now() always.  All ranks call the function, and rank 0 writes.
  *
  * Result:    0, or -1 with train_error() set.
  */

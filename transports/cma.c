@@ -25,8 +25,8 @@
 /* The kernel moves a little less than 2 GiB a call. */
 #define MAX_CALL ((size_t)1 << 30)
 
-/* The secret of process `pid`; the lock guards both while they are made.  Only then do
- * other processes get its address. */
+/* The secret, and the process that made it.  The lock guards both while they are made;
+ * other processes get the secret's address only afterwards. */
 static struct {
     struct coll__lock lock;
     int32_t pid;

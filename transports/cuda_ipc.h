@@ -277,7 +277,8 @@ int cuda_ipc__map_take(struct cuda_ipc *tp, int r,
                        const struct cuda_ipc_part *part, unsigned char **at,
                        char *why);
 
-/* Drop one registration's use of the allocation; mark it as just used. */
+/* map_give: end one registration's use of the allocation.  map_note: mark the
+ * allocation as just used. */
 void cuda_ipc__map_give(struct cuda_ipc *tp, int r, uint64_t id);
 void cuda_ipc__map_note(struct cuda_ipc *tp, int r, uint64_t id);
 
@@ -291,8 +292,9 @@ int cuda_ipc__misses_maps(const struct cuda_ipc *tp);
 /* Return how many bytes of other processes' memory are mapped. */
 size_t cuda_ipc__mapped_len(const struct cuda_ipc *tp);
 
-/* Close all mappings of other ranks' memory, once no stream uses them; take lent buffers
- * back, once the others have closed them; forget the rest, in any context. */
+/* leave_maps: close all mappings of other ranks' memory, which no stream uses any more.
+ * take_back_maps: take back the lent buffers, which the other ranks have closed.
+ * forget_maps: free the lists; any context may be current. */
 void cuda_ipc__leave_maps(struct cuda_ipc *tp);
 void cuda_ipc__take_back_maps(struct cuda_ipc *tp);
 void cuda_ipc__forget_maps(struct cuda_ipc *tp);

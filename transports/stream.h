@@ -140,8 +140,9 @@ struct coll__stream_transport {
     int (*relay)(struct coll__stream_tp *tp, const struct coll__message *from,
                  const struct coll__message *to, const struct coll__work *work);
 
-    /* Register len bytes of device memory, or forget the registration that begins at ptr.
-     * Collective, by env's exchanges alone; all ranks must reach each other.
+    /* enroll: register len bytes of device memory.  dismiss: end the registration that
+     * begins at ptr.  Collective, by env's exchanges alone; all ranks must reach each
+     * other.
      *
      * Errors:    COLL_ERR_INVALID (not memory of this GPU, or it is already registered,
      *            or was not registered), COLL_ERR_MISMATCH (the ranks have different

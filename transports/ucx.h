@@ -329,8 +329,8 @@ int coll__ucx_worker_retire_last(struct ucx_worker *worker);
  * order if all ranks of that one are here too.  Call it without the lock. */
 void coll__ucx_worker_put(struct ucx_worker *worker, int is_orderly);
 
-/* Lock the worker for this communicator, and unlock it. _try returns 0 if another
- * communicator has it. */
+/* Lock the worker for this communicator (enter), and unlock it (exit).  _try returns 0
+ * if another communicator has the lock. */
 void coll__ucx_enter(struct ucx *ucx);
 int coll__ucx_enter_try(struct ucx *ucx);
 void coll__ucx_exit(struct ucx *ucx);

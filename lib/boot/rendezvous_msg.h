@@ -80,7 +80,7 @@ void coll__rendezvous_lost(int rank, const char *where,
 /* Return the status of an error message; its sentence is words->body. */
 int coll__rendezvous_fault(const struct tcp_words *words);
 
-/* The two sides: rank 0, and the other ranks. */
+/* Rank 0's side and the other ranks' side of the rendezvous. */
 struct rendezvous_root;
 struct rendezvous_join;
 int coll__rendezvous_root_open(struct coll__boot *boot,

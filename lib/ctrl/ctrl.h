@@ -90,8 +90,8 @@ struct coll__ctrl_part {
 };
 
 /* Call begin before the first exchange by which the ranks agree on the parts, and end
- * after coll__ctrl_divide().  News of a part that comes in between is kept until this
- * rank, which may be slower than others, has made the part. */
+ * after coll__ctrl_divide().  Other ranks may be faster and send news of a part that
+ * this rank has not made yet.  Between the two calls such news is kept. */
 void coll__ctrl_divide_begin(struct coll__ctrl *whole);
 void coll__ctrl_divide_end(struct coll__ctrl *whole);
 

@@ -150,7 +150,8 @@ int coll__cuda_describe(int device, struct coll__cuda_gpu *out);
 /* Does NVLink join two GPUs?  0 also if that is unknown. */
 int coll__cuda_has_nvlink(int from, int to);
 
-/* Return how many GPUs this process sees; this process's number of a GPU, or -1. */
+/* count: return how many GPUs this process sees.  number_of: return this process's
+ * number for a GPU, or -1. */
 int coll__cuda_count(void);
 int coll__cuda_number_of(const unsigned char uuid[16]);
 
@@ -179,8 +180,9 @@ int coll__cuda_can_reach(const struct coll__cuda_home *from,
  * GPU.  Returns a status and why, as above. */
 int coll__cuda_reach(void *ctx, char *why, size_t len);
 
-/* Create a stream of the library in the current context, which does not synchronise with
- * the legacy stream; wait until it has finished.  Returns a status, logged. */
+/* create: make a stream of the library in the current context; it does not synchronise
+ * with the legacy stream.  wait: wait until the stream has finished.  Each returns a
+ * status, logged. */
 int coll__cuda_stream_create(void **stream);
 int coll__cuda_stream_wait(void *stream);
 void coll__cuda_stream_destroy(void *stream);

@@ -21,7 +21,8 @@ void coll__auth_random(void *out, size_t len);
 void coll__auth_from_text(const char *text,
                           unsigned char secret[COLL__SECRET_BYTES]);
 
-/* Write bytes[len] as hexadecimal text[2 * len + 1]; read len bytes back: 0, or -1. */
+/* hex: write bytes[len] as hexadecimal text[2 * len + 1].  unhex: read len bytes back;
+ * returns 0, or -1 if the text is not hexadecimal. */
 void coll__auth_hex(const void *bytes, size_t len, char *text);
 int coll__auth_unhex(const char *text, void *bytes, size_t len);
 

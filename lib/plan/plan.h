@@ -169,8 +169,9 @@ void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size);
 enum { COLL__DROPPED = -2 };
 void coll__plan_compact(struct coll__plan *plan);
 
-/* Say whether a kind of step receives; sends or receives; reads its src; writes its
- * dst; reads its dst.  The last function returns its name. */
+/* Say whether a kind of step receives (is_recv), sends or receives (is_message), reads
+ * its src, writes its dst, or reads its dst.  coll__step_name() returns the kind's
+ * name. */
 int coll__step_is_recv(enum coll__step_kind kind);
 int coll__step_is_message(enum coll__step_kind kind);
 int coll__step_reads_src(enum coll__step_kind kind);

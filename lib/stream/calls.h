@@ -106,9 +106,10 @@ int coll__stream_put(struct coll_comm *comm, const struct coll_args *args);
  * work as a part of comm's next call.  `what` names the operation.  Not in a capture. */
 int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream);
 
-/* Carry out a call outside groups; or only check a call; or carry out all calls of a
- * group on one communicator, which were compared before.  A group's messages go first,
- * since they do not wait for its collectives.  Statuses, logged. */
+/* call: check and carry out a call outside groups.  check: only check a call.  run:
+ * carry out all calls of a group on one communicator, which were compared before.  A
+ * group's messages go first, since they do not wait for its collectives.  Statuses,
+ * logged. */
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args);
 int coll__stream_check(struct coll_comm *comm, const struct coll_args *args);
 int coll__stream_run(struct coll_comm *comm,
@@ -120,8 +121,8 @@ int coll__stream_run(struct coll_comm *comm,
 int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request);
 
-/* Make a request for a call on a stream, which is freed as other requests are; start
- * it; update its status; wait for it. */
+/* request: make a request for a call on a stream; it is freed as other requests are.
+ * start: start it.  look: update its status.  wait: wait for its end. */
 int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request);
 int coll__stream_start(struct coll_request *request);

@@ -58,8 +58,9 @@ int coll__find_registered(const struct coll_comm *comm,
 void coll__registered_numbers(const struct coll__registered found[N_BUFS],
                               unsigned direct, uint64_t regs[N_BUFS]);
 
-/* A program may treat the call as the problem `as`: enqueue the copy of the input that it
- * needs first, if any.  A status, logged. */
+/* A program may carry out the call as the problem `as`, which may be in place when the
+ * call is not: enqueue the copy of the input that is needed first, if any.  A status,
+ * logged. */
 int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream);
@@ -78,8 +79,8 @@ void coll__queued_places(const struct coll_comm *comm,
 
 /* ---- messages.c ---------------------------------------------------- */
 
-/* Check the sends and receives of a batch; count the bytes of device memory that they
- * need; enqueue them.  Statuses, logged. */
+/* check: check the sends and receives of a batch.  bounce: count the bytes of device
+ * memory that they need.  put: enqueue them.  check and put return a status, logged. */
 int coll__messages_check(const struct coll_comm *comm,
                          const struct coll__batch *batch);
 size_t coll__messages_bounce(const struct coll_comm *comm,

@@ -65,7 +65,8 @@ static inline unsigned char *coll__slot_of(const struct coll__streams *s,
 int coll__job_new(const struct coll_comm *comm, const struct coll__batch *batch,
                   struct coll__job **job);
 
-/* Enqueue the copy of the job's first piece; and the rest of the job. */
+/* put_first: enqueue the copy of the job's first piece.  put_rest: enqueue the rest of
+ * the job. */
 int coll__job_put_first(const struct coll__streams *s, struct coll__job *job,
                         void *stream);
 int coll__job_put_rest(const struct coll__streams *s, struct coll__job *job,

@@ -59,8 +59,9 @@ int coll__topo_group(struct coll__peer *peers, int size);
 
 /* The cores for a background thread of a rank's process. */
 struct coll__seat {
-    int has_core; /* each rank of the host can have such a core, and its control group's
-                   * quota suffices */
+    /* each rank of the host can have a core for its thread, and its control group's
+     * quota suffices */
+    int has_core;
     cpu_set_t *spare; /* processors that no rank of the host is bound to; NULL if there
                        * are none */
     size_t len;      /* bytes of it */

@@ -57,7 +57,8 @@ int coll__trace_path(const char *text, int rank, char *path);
 /* Have operations read the clock, for recorder.c. */
 void coll__trace_times(void);
 
-/* Note an operation that has ended; note how long a caller waited. */
+/* note: note an operation that has ended.  waited: note how long a caller has
+ * waited. */
 void coll__trace_note(const struct coll__traced *op);
 void coll__trace_waited(double seconds);
 

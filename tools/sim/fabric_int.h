@@ -173,8 +173,8 @@ static inline int coll__host_nic(const struct fabric_place *at)
            (at->host - at->run->first_host) * at->kind->n_nics;
 }
 
-/* Read text (whose name errors give) or an hwloc XML file into a fabric that
- * is all zeros, without the counts. */
+/* Read a text, or an hwloc XML file, into a fabric that is all zeros.  Errors name
+ * `path`.  The fabric's counts are not filled in. */
 int coll__fabric_parse(struct coll__fabric *fabric, const char *path,
                        char *text, size_t len);
 int coll__fabric_of_hwloc(struct coll__fabric *fabric, const char *path);

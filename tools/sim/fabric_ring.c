@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_ring.c - rings and roots of ranks on a fabric, by the orders of seats
- * in each of its hosts. */
+/* fabric_ring.c - rings and roots of ranks on a fabric, made of the orders of seats
+ * within each host (order.c, order_ring.c). */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
 #include "lib/trace/log.h"
