@@ -55,7 +55,8 @@ SIMD_KERNEL(apply,
             (const float *in, float *out, size_t len, const struct mask *m),
             (in, out, len, m))
 
-/* Any number of values: the last ones are copied to a vector of their own. */
+/* Apply dropout to any number of values: the last ones, which do not fill a vector, are
+ * copied to a vector of their own. */
 static void apply_image(const float *in, float *out, size_t len,
                         struct mask *mask)
 {

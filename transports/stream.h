@@ -122,10 +122,10 @@ struct coll__stream_transport {
 
     /* Enqueue message n of the run to, or from, a peer within reach, of slot bytes at
      * most.  A receive does `work` with the message as its src: a copy, or a reduction.
-     * With COLL__DIRECT a send does not read src, and a receive does `work` with its own
-     * work->src; After such a send, settle() makes the sender's stream wait until the
-     * receiver has read the message; until then nothing may change the bytes.  Returns
-     * a status, logged; after release() the status given there, and nothing is
+     * With COLL__DIRECT a send does not read src, and a receive does `work` with its
+     * own work->src.  After such a send, settle() makes the sender's stream wait until
+     * the receiver has read the message; until then nothing may change the bytes.
+     * Returns a status, logged; after release() the status given there, and nothing is
      * enqueued. */
     int (*send)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const void *src, size_t len);

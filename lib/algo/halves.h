@@ -31,8 +31,8 @@ void coll__halves_reduce(const struct coll__problem *pb,
 /* Return the rank that holds an operand. */
 int coll__halves_rank(const struct coll__halves *h, int operand);
 
-/* Return the blocks that the operand `distance` away has complete, next to this rank's,
- * when both have received the blocks of all greater distances. */
+/* Return the complete blocks of the operand `distance` away.  They are next to this
+ * rank's, when both ranks have received the blocks of all greater distances. */
 struct coll__span coll__halves_other(const struct coll__problem *pb,
                                      const struct coll__halves *h,
                                      int distance);

@@ -4,8 +4,8 @@
  *
  * T = 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; best for large n.
  * Unless p is a power of two, the first ranks fold in pairs, which adds
- * alpha + n beta + n gamma; a root among them is the rank of its pair that
- * stays.
+ * alpha + n beta + n gamma; if the root is one of them, it is the rank of its pair that
+ * continues.
  *
  *   p = 4, root 1, blocks of a rank from left to right, X = sum over all ranks
  *     rank  start    distance 1   distance 2   distance 2   distance 1

@@ -14,8 +14,8 @@ socklen_t coll__addr_to_sock(const struct coll__addr *addr,
 /* Return 0, or -1 for a family that is neither IPv4 nor IPv6. */
 int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr);
 
-/* Is it link-local (fe80::/10)?  Such an address needs an interface of this host; it
- * travels without one. */
+/* Is it link-local (fe80::/10)?  Such an address is used together with an interface of
+ * this host.  It is sent to other hosts without the interface. */
 int coll__addr_is_link_local(const struct coll__addr *addr);
 uint32_t coll__addr_scope(const struct coll__addr *addr);
 void coll__addr_set_scope(struct coll__addr *addr, uint32_t scope);

@@ -79,7 +79,8 @@ void coll__reactor_change(struct coll__source *source, uint32_t events);
 /* Set source->deadline. */
 void coll__reactor_deadline(struct coll__source *source, double deadline);
 
-/* Stop watching: remove closes the descriptor, release returns it, open. */
+/* Stop watching a source.  remove: close its descriptor.  release: return the
+ * descriptor, still open. */
 void coll__reactor_remove(struct coll__source *source);
 int coll__reactor_release(struct coll__source *source);
 

@@ -301,7 +301,7 @@ static void prefer(hwloc_bitmap_t spare, hwloc_const_bitmap_t set)
         hwloc_bitmap_and(spare, spare, set);
 }
 
-/* Prefer cores of which no processor is taken, then cores that are near. */
+/* Prefer cores that have no taken processor, and among these the near ones. */
 static void prefer_good(hwloc_topology_t topology, hwloc_bitmap_t spare,
                         hwloc_const_bitmap_t taken, hwloc_const_bitmap_t near)
 {

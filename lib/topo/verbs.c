@@ -16,10 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Gbit/s of payload on one lane, indexed by the bit of active_speed (IBTA, PortInfo:
- * LinkSpeedActive): SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR; lanes, indexed by the
- * bit of active_width.  Up to QDR, 8 of 10 bits are payload; an Ethernet card uses these
- * codes for 2.5 to 10 Gbit/s of payload. */
+/* lane_gbits: the Gbit/s of payload on one lane, indexed by the number of the bit that
+ * is set in active_speed (IBTA, PortInfo: LinkSpeedActive): SDR, DDR, QDR, FDR10, FDR,
+ * EDR, HDR, NDR, XDR.  Up to QDR 8 of 10 bits are payload; an Ethernet card uses these
+ * codes for 2.5 to 10 Gbit/s of payload.  The second table has the number of lanes,
+ * indexed by the bit that is set in active_width. */
 static const double lane_gbits[] = {2.5, 5, 10, 10, 13.64, 25, 50, 100, 200};
 static const int n_lanes[] = {1, 4, 8, 12, 2};
 #define LAST_8B10B 2 /* QDR */
