@@ -70,7 +70,7 @@ int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
     return rc;
 }
 
-/* As window(), in a stream: the host only enqueues the calls, and the stream measures
+/* As bench_iterate(), in a stream: the host only enqueues the calls, and the stream measures
  * the times. */
 static int window_in_stream(const struct bench *b, const struct bench_case *c,
                             long n, double *times)

@@ -112,8 +112,8 @@ static void tune_soft(ucp_config_t *config)
 }
 
 /* Use these devices; UCX spreads large messages over all of them.  From 32 KiB on use
- * rendezvous, between memory that is registered once: by its own estimate UCX never does
- * so on some devices (soft-RoCE). */
+ * rendezvous, with memory that is registered once.  By its own estimate UCX would never
+ * use rendezvous on some devices (soft-RoCE). */
 static void tune_rails(ucp_config_t *config, const struct coll__rails *rails)
 {
     static const struct setting ways = {"TLS", "ib", {NULL}};

@@ -151,8 +151,8 @@ static float *out_of(const struct peer *p, int k)
 
 /* If ranks share cores, or are on hosts whose launchers do not know of each
  * other, rank r stays on core r modulo their number: so a figure depends on the
- * library and not on where the kernel wakes the ranks.  It is done after the
- * library has started, so that its threads stay free. */
+ * library and not on where the kernel wakes the ranks.  The rank is bound after the
+ * library has started, so that the library's threads stay unbound. */
 static void settle(struct peer *p)
 {
     struct cores all;

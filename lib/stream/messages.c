@@ -40,8 +40,8 @@ static size_t len_of(const struct coll__stream_call *call)
     return coll__problem_bytes(&call->pb);
 }
 
-/* For a message of this rank to itself: the call at its other end, which has as many
- * earlier calls of its kind before it; or NULL. */
+/* For a message of this rank to itself: find the call at the message's other end, or
+ * NULL.  The n-th send to this rank itself matches the n-th receive. */
 static const struct coll__stream_call *
 other_half(const struct coll_comm *comm, const struct coll__batch *batch, int i)
 {
