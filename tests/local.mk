@@ -24,7 +24,7 @@ AM_TESTS_ENVIRONMENT = \
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/timed
 TEST_LOG_COMPILER = $(LOG_COMPILER)
 
-check_lib = libstudy.la libcore.la $(CHECK_LIBS)
+check_lib = libside.la libstudy.la libcore.la $(CHECK_LIBS)
 check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -include tests/support/mark.h
 
 # what the folders add to: test programs by Check; scripts; scripts that take minutes each

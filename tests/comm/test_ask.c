@@ -7,6 +7,7 @@
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 
 #include <check.h>

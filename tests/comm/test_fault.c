@@ -3,6 +3,7 @@
  * sentence that names the culprit; and nothing is left behind. */
 #include "tests/support/patience.h"
 #include "tests/support/seclude.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"

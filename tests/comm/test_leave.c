@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_leave.c - a rank leaves, or divides the communicator, where the others
  * operate: all of them learn of it at once, and by both calls. */
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 
 #include <check.h>

@@ -2,6 +2,7 @@
 /* test_stall.c - COLL_STALL_WARN: a wait says once who is missing, and goes on. */
 #include "lib/comm/comm.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 
 #include <check.h>

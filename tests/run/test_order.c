@@ -3,6 +3,7 @@
  * and wait for in orders of their own: whoever waits moves all of them. */
 #include "include/coll/coll.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 #include "lib/util/util.h"
 

@@ -3,6 +3,7 @@
  * words: another count, nobody at the other end, waits for each other. */
 #include "tests/run/p2p.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "lib/comm/comm.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_messages.c - sends and receives from GPU to GPU, over the fake CUDA driver:
  * groups, large and small, beside collectives, captured, and those that nobody takes. */
+#include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * CUDA driver: who does not come is named, and the streams go on, though no host calls
  * the library any more. */
 #include "lib/comm/comm.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
 
 #include <stdatomic.h>

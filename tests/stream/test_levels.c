@@ -3,6 +3,7 @@
  * GPU within each, and through the hosts' memory between them.  Results are compared
  * at random by tests/gpu/ranks --hosts; here is what that cannot see. */
 #include "tests/fake_cuda/counts.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
 
 #include <fcntl.h>

@@ -17,6 +17,10 @@ libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/work.c %D%/work.h
 libworld_la_LIBADD = liboracle.la
 liboracle_la_SOURCES = %D%/oracle.c %D%/oracle.h
 liboracle_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+
+# the tests of a program in several processes
+noinst_LTLIBRARIES += libside.la
+libside_la_SOURCES = %D%/side_by_side.c %D%/side_by_side.h
 endif
 
 # scripts: the programs, real launchers, the pages

@@ -7,6 +7,7 @@
  * lets it go on after a while.
  */
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 #include "transports/ucx.h"
 #include "lib/util/util.h"
