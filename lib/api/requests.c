@@ -100,7 +100,7 @@ static int start(struct coll_request *request)
         rc = coll__owner_refuses(request->call.comm, "coll_start");
     if (rc)
         return rc;
-    if (!request->is_streams &&
+    if (request->kind != REQUEST_STREAM &&
         coll__request_status(request) == COLL_IN_PROGRESS) {
         log_error("api", "coll_start: the request already runs; wait for it "
                          "first");

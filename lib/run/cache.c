@@ -25,6 +25,22 @@
 
 #define FIRST_ROOM 64 /* requests */
 
+struct coll__kept_request {
+    struct coll_request request; /* first, so that the two pointers are equal */
+    uint64_t hash;               /* of its shape */
+    struct coll__kept_request *next; /* while idle: in the list of that hash */
+    size_t at;                       /* its place in `all` */
+    size_t bytes;
+    struct coll__scratch *scratch; /* while a call has taken it, or NULL */
+    int is_idle;                   /* no call has taken it */
+    int is_used;                   /* again, since trim() last passed it over */
+};
+
+static struct coll__kept_request *kept_of(struct coll_request *request)
+{
+    return (struct coll__kept_request *)request;
+}
+
 /* ---- which shape --------------------------------------------------------- */
 
 /* Which of the two count arrays does the call read on this rank? */
@@ -170,66 +186,62 @@ static int is_again(const struct coll_request *request,
 
 /* ---- those that are idle ------------------------------------------------- */
 
-static struct coll_request **list_of(const struct coll__cache *cache,
-                                     uint64_t hash)
+static struct coll__kept_request **list_of(const struct coll__cache *cache,
+                                           uint64_t hash)
 {
     return &cache->idle[hash & (cache->room - 1)];
 }
 
-static void insert(struct coll__cache *cache, struct coll_request *request)
+static void insert(struct coll__cache *cache, struct coll__kept_request *kept)
 {
-    struct coll_request **list = list_of(cache, request->hash);
+    struct coll__kept_request **list = list_of(cache, kept->hash);
 
-    request->next = *list;
-    *list = request;
-    request->is_idle = 1;
+    kept->next = *list;
+    *list = kept;
+    kept->is_idle = 1;
 }
 
-static void remove_at(struct coll__cache *cache, struct coll_request **at)
+static void remove_idle(struct coll__cache *cache,
+                        struct coll__kept_request *kept)
 {
-    struct coll_request *request = *at;
+    struct coll__kept_request **at = list_of(cache, kept->hash);
 
-    *at = request->next;
-    request->is_idle = 0;
-    if (cache->latest == request)
+    while (*at != kept)
+        at = &(*at)->next;
+    *at = kept->next;
+    kept->is_idle = 0;
+    if (cache->latest == kept)
         cache->latest = NULL;
 }
 
-static void remove_idle(struct coll__cache *cache, struct coll_request *request)
+/* The first idle request of that hash. */
+static struct coll__kept_request *first_of(const struct coll__cache *cache,
+                                           uint64_t hash)
 {
-    struct coll_request **at = list_of(cache, request->hash);
-
-    while (*at != request)
-        at = &(*at)->next;
-    remove_at(cache, at);
+    return cache->room ? *list_of(cache, hash) : NULL;
 }
 
 /* Return the idle request of this call's shape if the call needs no check, or NULL. */
-static struct coll_request *find_again(const struct coll_comm *comm,
-                                       const struct coll_args *args)
+static struct coll__kept_request *find_again(const struct coll__cache *cache,
+                                             const struct coll_args *args,
+                                             uint64_t hash)
 {
-    const struct coll__cache *cache = &comm->run->cache;
-    struct coll_request *at = cache->latest;
+    struct coll__kept_request *at = first_of(cache, hash);
 
-    if (at && is_again(at, args))
-        return at;
-    if (!cache->room)
-        return NULL;
-    at = *list_of(cache, hash_of(comm, args));
-    while (at && !is_again(at, args))
+    while (at && !is_again(&at->request, args))
         at = at->next;
     return at;
 }
 
-static struct coll_request *find_fit(const struct coll_comm *comm,
-                                     const struct coll_args *args,
-                                     const struct coll__problem *pb,
-                                     uint64_t hash)
+/* The same for a call that was checked; pb is its problem. */
+static struct coll__kept_request *find_fit(const struct coll__cache *cache,
+                                           const struct coll_args *args,
+                                           const struct coll__problem *pb,
+                                           uint64_t hash)
 {
-    struct coll_request *at =
-        comm->run->cache.room ? *list_of(&comm->run->cache, hash) : NULL;
+    struct coll__kept_request *at = first_of(cache, hash);
 
-    while (at && !fits(at, args, pb))
+    while (at && !fits(&at->request, args, pb))
         at = at->next;
     return at;
 }
@@ -244,8 +256,8 @@ static struct coll_request *find_fit(const struct coll_comm *comm,
 static int grow(struct coll__cache *cache)
 {
     size_t room = cache->room ? 2 * cache->room : FIRST_ROOM;
-    struct coll_request **all = malloc(room * sizeof(*all));
-    struct coll_request **idle = calloc(room, sizeof(*idle)), **old;
+    struct coll__kept_request **all = malloc(room * sizeof(*all));
+    struct coll__kept_request **idle = calloc(room, sizeof(*idle)), **old;
 
     if (!all || !idle) {
         log_error("api", "no memory to keep %zu requests", room);
@@ -268,51 +280,51 @@ static int grow(struct coll__cache *cache)
     return COLL_OK;
 }
 
-static void add(struct coll__cache *cache, struct coll_request *request)
+static void add(struct coll__cache *cache, struct coll__kept_request *kept)
 {
-    request->at = cache->n;
-    request->is_kept = 1;
-    cache->all[cache->n] = request;
+    kept->at = cache->n;
+    kept->bytes = coll__request_bytes(&kept->request);
+    cache->all[cache->n] = kept;
     atomic_signal_fence(memory_order_release);
     cache->n++;
-    cache->bytes += request->bytes;
+    cache->bytes += kept->bytes;
 }
 
-static void drop(struct coll__cache *cache, struct coll_request *request)
+static void drop(struct coll__cache *cache, struct coll__kept_request *kept)
 {
-    struct coll_request *last = cache->all[cache->n - 1];
+    struct coll__kept_request *last = cache->all[cache->n - 1];
 
-    remove_idle(cache, request);
+    remove_idle(cache, kept);
     cache->n--;
     atomic_signal_fence(memory_order_release);
-    cache->all[request->at] = last;
-    last->at = request->at;
-    cache->bytes -= request->bytes;
-    coll__request_free(request);
+    cache->all[kept->at] = last;
+    last->at = kept->at;
+    cache->bytes -= kept->bytes;
+    coll__request_free(&kept->request);
 }
 
 /* Return the idle request to free next, or NULL. */
-static struct coll_request *find_victim(struct coll__cache *cache)
+static struct coll__kept_request *find_victim(struct coll__cache *cache)
 {
     size_t first;
 
     cache->dice = cache->dice * 6364136223846793005u + 1442695040888963407u;
     first = (size_t)(cache->dice >> 33) % cache->n;
     for (size_t i = 0; i < 2 * cache->n; i++) {
-        struct coll_request *request = cache->all[(first + i) % cache->n];
+        struct coll__kept_request *kept = cache->all[(first + i) % cache->n];
 
-        if (!request->is_idle || request == cache->latest)
+        if (!kept->is_idle || kept == cache->latest)
             continue;
-        if (!request->is_used)
-            return request;
-        request->is_used = 0;
+        if (!kept->is_used)
+            return kept;
+        kept->is_used = 0;
     }
     return NULL;
 }
 
 static void trim(struct coll__cache *cache)
 {
-    struct coll_request *victim;
+    struct coll__kept_request *victim;
 
     while (cache->bytes > cache->most && (victim = find_victim(cache)))
         drop(cache, victim);
@@ -320,46 +332,47 @@ static void trim(struct coll__cache *cache)
 
 /* ---- taking and putting back --------------------------------------------- */
 
-static int borrow(struct coll_request *request)
+static int borrow(struct coll__kept_request *kept)
 {
+    struct coll_request *request = &kept->request;
     int rc;
 
     if (!request->tmp_len)
         return COLL_OK;
     rc = coll__scratch_take(&request->call.comm->run->cache.pool,
                             &coll__device_host, request->tmp_len,
-                            &request->scratch);
+                            &kept->scratch);
     if (rc == COLL_OK)
-        coll__prog_lend(request->prog, request->scratch->base);
+        coll__prog_lend(request->prog, kept->scratch->base);
     return rc;
 }
 
-static void give_back(struct coll_request *request)
+static void give_back(struct coll__kept_request *kept)
 {
-    if (!request->scratch)
+    if (!kept->scratch)
         return;
-    coll__scratch_put(&request->call.comm->run->cache.pool, request->scratch);
-    request->scratch = NULL;
+    coll__scratch_put(&kept->request.call.comm->run->cache.pool, kept->scratch);
+    kept->scratch = NULL;
 }
 
 /* For these buffers. */
-static int use(struct coll_request *request, const struct coll_args *args)
+static int use(struct coll__kept_request *kept, const struct coll_args *args)
 {
-    request->is_used = 1;
-    request->args.in = args->in;
-    request->args.out = args->out;
-    return borrow(request);
+    kept->is_used = 1;
+    kept->request.args.in = args->in;
+    kept->request.args.out = args->out;
+    return borrow(kept);
 }
 
-static int take(struct coll_comm *comm, struct coll_request *kept,
+static int take(struct coll__cache *cache, struct coll__kept_request *kept,
                 const struct coll_args *args, struct coll_request **request)
 {
     int rc = use(kept, args);
 
     if (rc)
         return rc;
-    remove_idle(&comm->run->cache, kept);
-    *request = kept;
+    remove_idle(cache, kept);
+    *request = &kept->request;
     return COLL_OK;
 }
 
@@ -369,22 +382,46 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
 {
     struct coll__cache *cache = &comm->run->cache;
     int rc = cache->n < cache->room ? COLL_OK : grow(cache);
-    struct coll_request *new;
+    struct coll__kept_request *new;
 
-    if (rc == COLL_OK)
-        rc = coll__request_make(comm, args, pb, 1, NULL, &new);
     if (rc)
         return rc;
+    new = calloc(1, sizeof(*new));
+    if (!new) {
+        log_error("api", "no memory for a request");
+        return COLL_ERR_NOMEM;
+    }
+    new->request.kind = REQUEST_KEPT;
     new->hash = hash;
+    rc = coll__request_init(&new->request, comm, args, pb, NULL);
+    if (rc) {
+        free(new);
+        return rc;
+    }
     rc = borrow(new);
     if (rc) {
-        coll__request_free(new);
+        coll__request_free(&new->request);
         return rc;
     }
     add(cache, new);
     cache->n_made++;
-    *request = new;
+    *request = &new->request;
     return COLL_OK;
+}
+
+/* Take the request of a call that was checked, or make one. */
+static int take_or_make(struct coll_comm *comm, const struct coll_args *args,
+                        const struct coll__problem *pb, uint64_t hash,
+                        struct coll_request **request)
+{
+    struct coll__cache *cache = &comm->run->cache;
+    struct coll__kept_request *kept = find_fit(cache, args, pb, hash);
+
+    if (kept)
+        return take(cache, kept, args, request);
+    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
+        return coll__run_quiesce(comm); /* no transport to bind it to */
+    return make(comm, args, pb, hash, request);
 }
 
 int coll__cache_take_judged(struct coll_comm *comm,
@@ -392,49 +429,41 @@ int coll__cache_take_judged(struct coll_comm *comm,
                             const struct coll__problem *pb,
                             struct coll_request **request)
 {
-    uint64_t hash = hash_of(comm, args);
-    struct coll_request *kept = find_fit(comm, args, pb, hash);
-
-    if (kept)
-        return take(comm, kept, args, request);
-    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
-        return coll__run_quiesce(comm); /* no transport to bind it to */
-    return make(comm, args, pb, hash, request);
-}
-
-/* Check a call for which find_again() found no request; take one from the cache, or
- * make one. */
-static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
-                          struct coll_request **request)
-{
-    struct coll__problem pb;
-    int rc;
-
-    comm->run->cache.n_judged++;
-    rc = coll__args_check(args, comm, &pb);
-    return rc ? rc : coll__cache_take_judged(comm, args, &pb, request);
+    return take_or_make(comm, args, pb, hash_of(comm, args), request);
 }
 
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request)
 {
-    struct coll_request *kept = find_again(comm, args);
+    struct coll__cache *cache = &comm->run->cache;
+    struct coll__kept_request *kept = cache->latest;
+    struct coll__problem pb;
+    uint64_t hash;
+    int rc;
 
-    return kept ? take(comm, kept, args, request)
-                : judge_and_take(comm, args, request);
+    if (kept && is_again(&kept->request, args))
+        return take(cache, kept, args, request);
+    hash = hash_of(comm, args);
+    kept = find_again(cache, args, hash);
+    if (kept)
+        return take(cache, kept, args, request);
+    cache->n_judged++;
+    rc = coll__args_check(args, comm, &pb);
+    return rc ? rc : take_or_make(comm, args, &pb, hash, request);
 }
 
 void coll__cache_put(struct coll_request *request)
 {
     struct coll__cache *cache = &request->call.comm->run->cache;
+    struct coll__kept_request *kept = kept_of(request);
 
     if (request->parts) {
         request->parts = NULL;
         request->call.sig.root = request->problem.root;
     }
-    give_back(request);
-    insert(cache, request);
-    cache->latest = request;
+    give_back(kept);
+    insert(cache, kept);
+    cache->latest = kept;
     if (cache->bytes > cache->most)
         trim(cache);
 }
@@ -467,21 +496,22 @@ static int may_dash(const struct coll_comm *comm)
 
 /* Run a small idle request at once.  It stays in its list, as the latest, if it ends
  * without a wait. */
-static int call_again(struct coll_comm *comm, struct coll_request *request,
+static int call_again(struct coll_comm *comm, struct coll__kept_request *kept,
                       const struct coll_args *args)
 {
-    int rc = use(request, args);
+    struct coll_request *request = &kept->request;
+    int rc = use(kept, args);
 
     if (rc)
         return coll__log_done(rc);
-    comm->run->cache.latest = request;
+    comm->run->cache.latest = kept;
     rc = coll__request_dash(request);
     if (rc != COLL_IN_PROGRESS) {
-        give_back(request);
+        give_back(kept);
         return rc == COLL_OK ? rc : coll__log_done(rc);
     }
     coll__owner_acquire(comm);
-    remove_idle(&comm->run->cache, request);
+    remove_idle(&comm->run->cache, kept);
     coll__request_join(request);
     rc = coll__request_wait(request, comm->timeout);
     coll__cache_put(request);
@@ -531,7 +561,7 @@ static int call_stream(struct coll_comm *comm, const struct coll_args *args)
 
 int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
 {
-    struct coll_request *again;
+    struct coll__kept_request *again;
     int rc;
 
     if (!comm) {
@@ -548,8 +578,9 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
     if (coll__is_stream_call(args))
         return coll__log_done(call_stream(comm, args));
     if (may_dash(comm)) {
-        again = find_again(comm, args);
-        if (again && coll__prog_is_listed(again->prog))
+        again = comm->run->cache.latest;
+        if (again && is_again(&again->request, args) &&
+            coll__prog_is_listed(again->request.prog))
             return call_again(comm, again, args);
     }
     rc = coll__owner_enter(comm, coll_collective_name(args->collective));
@@ -570,7 +601,7 @@ void coll__cache_forget(struct coll_comm *comm)
     struct coll__cache *cache = &comm->run->cache;
 
     for (size_t i = 0; i < cache->n; i++)
-        coll__request_free(cache->all[i]);
+        coll__request_free(&cache->all[i]->request);
     free(cache->all);
     free(cache->idle);
     coll__pool_fini(&cache->pool);

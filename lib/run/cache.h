@@ -6,6 +6,7 @@
 #include "lib/run/scratch.h"
 
 struct coll__problem;
+struct coll__kept_request; /* cache.c */
 struct coll_args;
 struct coll_comm;
 struct coll_request;
@@ -15,9 +16,10 @@ struct coll__cache {
     size_t most;  /* bytes of requests to keep: COLL_CACHE */
     size_t bytes; /* of those that are kept, without their scratch */
     size_t n, room;
-    struct coll_request **all;   /* [n] of [room]: those that run, too */
-    struct coll_request **idle;  /* [room], a power of two: lists by shape */
-    struct coll_request *latest; /* of the idle ones, or NULL */
+    struct coll__kept_request **all; /* [n] of [room]: those that run, too */
+    struct coll__kept_request *
+        *idle; /* [room], a power of two: lists by shape */
+    struct coll__kept_request *latest; /* of the idle ones, or NULL */
     uint64_t dice;
     uint64_t n_made;   /* requests */
     uint64_t n_judged; /* calls that were looked at in full */

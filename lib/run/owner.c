@@ -100,7 +100,7 @@ static int has_work(const struct coll_comm *comm)
     return comm->run->n_running || comm->run->n_captured;
 }
 
-/* ---- turns ----------------------------------------------------------------- */
+/* ---- ownership ----------------------------------------------------------- */
 
 /* The communicator was released: wake threads that wanted to move it, or that sleep
  * and do not know that it has become active.  A thread that wanted it has set `missed`

@@ -488,7 +488,7 @@ int coll__request_launch(struct coll_request *request)
     struct coll_comm *comm = request->call.comm;
     int rc;
 
-    if (request->is_streams)
+    if (request->kind == REQUEST_STREAM)
         return coll__stream_calls->start(request);
     if (is_for_thread(request))
         return leave(request, 1);
@@ -520,7 +520,7 @@ int coll__request_test(struct coll_request *request)
     struct coll_comm *comm = request->call.comm;
 
     coll__active_move();
-    if (request->is_streams) {
+    if (request->kind == REQUEST_STREAM) {
         coll__stream_calls->look(request);
     } else if (coll__request_status(request) == COLL_IN_PROGRESS &&
                coll__owner_try(comm)) { /* else another thread moves it */
@@ -535,7 +535,7 @@ int coll__request_finish(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->call.comm;
 
-    if (request->is_streams) {
+    if (request->kind == REQUEST_STREAM) {
         coll__stream_calls->wait(request, timeout);
     } else if (coll__request_status(request) == COLL_IN_PROGRESS) {
         coll__owner_acquire(comm);

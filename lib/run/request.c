@@ -185,14 +185,11 @@ int coll__request_numbers(struct coll__problem *pb, size_t **numbers)
     return COLL_OK;
 }
 
-static struct coll_request *request_new(struct coll_comm *comm,
-                                        const struct coll_args *args,
-                                        const struct coll__problem *pb)
+/* Write what the request is for. */
+static int set_problem(struct coll_request *request, struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__problem *pb)
 {
-    struct coll_request *request = calloc(1, sizeof(*request));
-
-    if (!request)
-        goto fail;
     request->call.comm = comm;
     request->problem = *pb;
     if (pb->collective != COLL_BARRIER) { /* whose token is the library's */
@@ -206,12 +203,7 @@ static struct coll_request *request_new(struct coll_comm *comm,
     request->args.algo = NULL; /* what the caller may free */
     request->args.in_counts = request->args.in_displs = NULL;
     request->args.out_counts = request->args.out_displs = NULL;
-    if (coll__request_numbers(&request->problem, &request->numbers) == COLL_OK)
-        return request;
-fail:
-    log_error("api", "no memory for a request");
-    free(request);
-    return NULL;
+    return coll__request_numbers(&request->problem, &request->numbers);
 }
 
 int coll__channel_of(const struct coll_comm *comm,
@@ -226,13 +218,13 @@ int coll__channel_of(const struct coll_comm *comm,
                                                               : CHANNEL_LARGE;
 }
 
-/* Return the bytes of all memory that the request holds, without its scratch. */
-static size_t bytes_of(const struct coll_request *request)
+size_t coll__request_bytes(const struct coll_request *request)
 {
     size_t numbers = request->numbers ? 4 * (size_t)request->problem.nranks : 0;
 
-    return sizeof(*request) + numbers * sizeof(*request->numbers) +
-           coll__prog_bytes(request->prog);
+    return request->prog ? sizeof(*request) + numbers * sizeof(size_t) +
+                               coll__prog_bytes(request->prog)
+                         : 0;
 }
 
 /* Call the caller's function; meanwhile `calling` names the thread that runs it. */
@@ -262,49 +254,74 @@ static struct coll__op bound(struct coll_request *request,
     return to;
 }
 
-int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
-                       const struct coll__problem *pb, int is_lent_scratch,
-                       const struct coll__op *given, struct coll_request **out)
+/* Build the plan and the program. */
+static int set_program(struct coll_request *request,
+                       const struct coll_args *args,
+                       const struct coll__op *given)
 {
+    struct coll_comm *comm = request->call.comm;
+    const struct coll__problem *pb = &request->problem;
     struct coll__op op, own;
-    struct coll_request *request = request_new(comm, args, pb);
     struct coll__binding to = {.op = &own,
                                .routes = &comm->links.routes,
                                .device = &coll__device_host,
-                               .channel = request ? request->channel : 0,
-                               .is_lent_scratch = is_lent_scratch,
+                               .channel = request->channel,
+                               .is_lent_scratch = request->kind == REQUEST_KEPT,
                                .owner = request};
     struct coll__plan plan;
-    const char *algorithm;
     double seconds;
-    int rc;
+    int rc = coll__request_plan(comm, args, pb, &plan, &seconds);
 
-    if (!request)
-        return COLL_ERR_NOMEM;
+    if (rc)
+        return rc;
     if (request->call.is_p2p)
         to.ended = &comm->run->ended;
-    rc = coll__request_plan(comm, args, &request->problem, &plan, &seconds);
-    if (rc)
-        goto fail;
-    algorithm = plan.algorithm;
+    request->algorithm = plan.algorithm;
     if (given)
         op = *given;
     else
         coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
     own = bound(request, &op);
-    rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
+    rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc)
-        goto fail;
-    request->algorithm = algorithm;
+        return rc;
     request->tmp_len = coll__prog_scratch(request->prog);
-    request->bytes = bytes_of(request);
     coll__request_stamp(request, &op);
-    *out = request;
     return COLL_OK;
+}
 
-fail:
-    free(request->numbers);
-    free(request);
+int coll__request_init(struct coll_request *request, struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__problem *pb,
+                       const struct coll__op *op)
+{
+    int rc = set_problem(request, comm, args, pb);
+
+    if (rc)
+        log_error("api", "no memory for a request");
+    else
+        rc = set_program(request, args, op);
+    if (rc)
+        free(request->numbers);
+    return rc;
+}
+
+int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
+                       const struct coll__problem *pb,
+                       const struct coll__op *op, struct coll_request **out)
+{
+    struct coll_request *request = calloc(1, sizeof(*request));
+    int rc;
+
+    if (!request) {
+        log_error("api", "no memory for a request");
+        return COLL_ERR_NOMEM;
+    }
+    rc = coll__request_init(request, comm, args, pb, op);
+    if (rc)
+        free(request);
+    else
+        *out = request;
     return rc;
 }
 
@@ -339,7 +356,7 @@ void coll__requests_forget_own(struct coll_comm *comm)
 
     for (struct coll_request *at = comm->run->own; at; at = next) {
         next = at->own_next;
-        if (!at->is_kept)
+        if (at->kind != REQUEST_KEPT)
             coll__request_free(at);
     }
     comm->run->own = NULL;
@@ -351,7 +368,7 @@ static int take(struct coll_comm *comm, const struct coll_args *args,
                 const struct coll__problem *pb, struct coll_request **request)
 {
     return args->algo && *args->algo
-               ? coll__request_make(comm, args, pb, 0, NULL, request)
+               ? coll__request_make(comm, args, pb, NULL, request)
                : coll__cache_take_judged(comm, args, pb, request);
 }
 
@@ -374,7 +391,7 @@ int coll__request_destroy(struct coll_request *request)
     struct coll_comm *comm = request->call.comm;
     int is_running;
 
-    if (request->is_streams)
+    if (request->kind == REQUEST_STREAM)
         coll__stream_calls->look(request);
     is_running = coll__request_status(request) == COLL_IN_PROGRESS;
     if (is_running && coll__comm_status(comm) == COLL_OK) {
@@ -385,7 +402,7 @@ int coll__request_destroy(struct coll_request *request)
     if (is_running)
         coll__run_quiesce(comm);
     disown(request);
-    if (request->is_kept)
+    if (request->kind == REQUEST_KEPT)
         coll__cache_put(request);
     else
         coll__request_free(request);
@@ -395,6 +412,6 @@ int coll__request_destroy(struct coll_request *request)
 void coll__request_abandon(struct coll_request *request)
 {
     disown(request);
-    if (!request->is_kept) /* else the cache frees it */
+    if (request->kind != REQUEST_KEPT) /* else the cache frees it */
         coll__request_free(request);
 }

@@ -6,8 +6,6 @@
 #include "lib/comm/stall.h"
 #include "lib/run/run.h"
 
-struct coll__path;
-
 /* One of several operations that travel as one. */
 struct coll__part {
     const void *in;
@@ -16,39 +14,39 @@ struct coll__part {
     struct coll__part *next;
 };
 
+/* Who made a request, and what begins with it. */
+enum coll__request_kind {
+    REQUEST_SINGLE, /* made for one call or for the caller */
+    REQUEST_KEPT,   /* struct coll__kept_request (cache.c) */
+    REQUEST_STREAM, /* struct stream_request (lib/stream/calls.c); without a program */
+};
+
 struct coll_request {
+    enum coll__request_kind kind;
     struct coll__call call; /* call.sig.seq is set at each start */
     struct coll_args args;
+    /* The status of the last start; COLL_IN_PROGRESS while it runs.  The owner stores
+     * it with release, after everything else about the operation. */
+    atomic_int status;
+    struct coll_request *own_next, **own_at; /* among the caller's */
+
+    /* The program and what it is for. */
     struct coll__problem problem; /* its counts are in `numbers` */
     size_t *numbers;
     struct coll__prog *prog;
+    const char *algorithm;  /* the plan's */
     size_t tmp_len;         /* of scratch, its own or lent */
     size_t in_len, out_len; /* bytes of the buffers */
     struct coll__op own_op; /* the caller's function, where it has one */
     int channel;
     int is_plain; /* for a call of this shape only the buffers' addresses need a
                    * check */
-    /* The status of the last start; COLL_IN_PROGRESS while it runs.  The owner stores
-     * it with release, after everything else about the operation. */
-    atomic_int status;
+
+    /* While it runs. */
     struct coll__part *parts;  /* to be copied to the stage and back, or NULL */
-    struct coll_request *next; /* started, submitted or idle after it */
-    struct coll_request **queued_at; /* in its queue, while it runs */
-    /* The rest of this block is for requests that are kept (cache.h): hash finds the
-     * request, `at` is its place, is_idle says that no call uses it, is_used that it
-     * was used again, scratch is lent to it while a call uses it. */
-    const char *algorithm; /* the plan's; and when it was started, and began: */
-    double called, begun;  /* on the clock, while something is traced */
-    uint64_t hash;
-    size_t at, bytes;
-    int is_kept, is_idle, is_used;
-    struct coll__scratch *scratch;
-    /* For a request on a stream: what started it, and the ticket that tells its
-     * state. */
-    int is_streams;
-    const struct coll__path *path;
-    uint32_t ticket;
-    struct coll_request *own_next, **own_at; /* among the caller's */
+    struct coll_request *next; /* started or submitted after it */
+    struct coll_request **queued_at; /* in its queue */
+    double called, begun; /* on the clock, while something is traced */
 };
 
 /* Return the series of a call.  Every stream has a non-NULL handle here, the legacy
@@ -80,16 +78,27 @@ int coll__request_choose(const struct coll_comm *comm,
                          const struct coll__problem *pb,
                          const struct coll__algo **algo);
 
-/* Make a request for a problem that coll__args_check() has made of args; the
- * problem's arrays are copied.  The request has its own scratch, or, with
- * is_lent_scratch, gets scratch before each start (coll__prog_lend()).  op: a copy of
- * the operation args->op, whose handle may have been destroyed since; or NULL.
- * Logged. */
+/* Complete a request, of which only the kind is set and all else 0, for a problem that
+ * coll__args_check() has made of args; the problem's arrays are copied.  Scratch is its
+ * own, or, for REQUEST_KEPT, lent (coll__prog_lend()) before each start.  op: a copy of the
+ * operation args->op, whose handle may have been destroyed since; or NULL.  Logged; after
+ * an error nothing is to be freed but the request itself. */
+int coll__request_init(struct coll_request *request, struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__problem *pb,
+                       const struct coll__op *op);
+
+/* Allocate a REQUEST_SINGLE, and complete it as coll__request_init(). */
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
-                       const struct coll__problem *pb, int is_lent_scratch,
+                       const struct coll__problem *pb,
                        const struct coll__op *op,
                        struct coll_request **request);
+
+/* Free a request of any kind that does not run. */
 void coll__request_free(struct coll_request *request);
+
+/* The bytes of all that it holds but scratch; 0 for one without a program. */
+size_t coll__request_bytes(const struct coll_request *request);
 
 /* Build the plan for a call; *seconds is its predicted time, 0 for a plan of
  * COLL_PLAN_FILE.  The plan is the caller's, to end by coll__plan_fini().  A status,

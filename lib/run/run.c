@@ -111,8 +111,8 @@ static void run_bytes(const struct coll_comm *comm,
     stats->plans += run->cache.bytes;
     stats->scratch += run->cache.pool.bytes;
     for (const struct coll_request *r = run->own; r; r = r->own_next)
-        if (!r->is_kept) {
-            stats->plans += r->bytes; /* 0 of a stream's, without a program */
+        if (r->kind != REQUEST_KEPT) {
+            stats->plans += coll__request_bytes(r);
             stats->scratch += r->tmp_len;
         }
     for (int c = 0; c < COLL__CHANNELS; c++)

@@ -354,27 +354,39 @@ static int keep(struct coll_request *request, const struct coll_args *args)
                            &request->numbers);
 }
 
+/* A request for a stream: its last start is a ticket of the path that took the call. */
+struct stream_request {
+    struct coll_request request; /* first, so that the two pointers are equal */
+    const struct coll__path *path;
+    uint32_t ticket;
+};
+
+static struct stream_request *of_stream(struct coll_request *request)
+{
+    return (struct stream_request *)request;
+}
+
 int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **out)
 {
-    struct coll_request *request;
+    struct stream_request *new;
     int rc = coll__stream_check(comm, args);
 
     if (rc)
         return rc;
-    request = calloc(1, sizeof(*request));
-    if (!request) {
+    new = calloc(1, sizeof(*new));
+    if (!new) {
         log_error("api", "no memory for a request");
         return COLL_ERR_NOMEM;
     }
-    request->call.comm = comm;
-    request->is_streams = 1;
-    rc = keep(request, args);
+    new->request.kind = REQUEST_STREAM;
+    new->request.call.comm = comm;
+    rc = keep(&new->request, args);
     if (rc) {
-        free(request);
+        free(new);
         return rc;
     }
-    *out = request;
+    *out = &new->request;
     return COLL_OK;
 }
 
@@ -394,8 +406,9 @@ int coll__stream_start(struct coll_request *request)
                                 "for it first");
     rc = coll__stream_compare_call(request->call.comm, &request->args);
     if (rc == COLL_OK)
-        rc = enqueue_one(request->call.comm, &request->args, &request->ticket,
-                         &request->path);
+        rc =
+            enqueue_one(request->call.comm, &request->args,
+                        &of_stream(request)->ticket, &of_stream(request)->path);
     set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
     return rc;
 }
@@ -410,15 +423,17 @@ void coll__stream_look(struct coll_request *request)
         return;
     if (failure)
         set_status(request, failure);
-    else if (request->path->has_finished(comm, request->ticket))
+    else if (of_stream(request)->path->has_finished(comm,
+                                                    of_stream(request)->ticket))
         set_status(request, COLL_OK);
 }
 
 /* Does the watch report this wait?  It knows the missing ranks, so the caller's own
  * deadline comes later, for a stream that has not reached the call. */
-static int is_watched(const struct coll_request *request, double timeout)
+static int is_watched(struct coll_request *request, double timeout)
 {
-    return request->path->is_watched && timeout >= request->call.comm->timeout;
+    return of_stream(request)->path->is_watched &&
+           timeout >= request->call.comm->timeout;
 }
 
 void coll__stream_wait(struct coll_request *request, double timeout)

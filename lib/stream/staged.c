@@ -75,7 +75,7 @@ static int take(struct coll_comm *comm, const struct coll__stream_call *call,
                 struct coll_request **request)
 {
     return is_own(args)
-               ? coll__request_make(comm, args, pb, 0,
+               ? coll__request_make(comm, args, pb,
                                     coll__reduces(args->collective) ? &call->op
                                                                     : NULL,
                                     request)
@@ -84,7 +84,7 @@ static int take(struct coll_comm *comm, const struct coll__stream_call *call,
 
 static void put(struct coll_request *request)
 {
-    if (request->is_kept)
+    if (request->kind == REQUEST_KEPT)
         coll__cache_put(request);
     else
         coll__request_free(request);
@@ -235,7 +235,7 @@ static void let_go(const struct coll__stage *words, uint32_t number)
 void coll__job_free(struct coll__job *job)
 {
     for (int i = 0; i < job->n_running; i++)
-        if (!job->running[i]->is_kept) /* others are the cache's */
+        if (job->running[i]->kind != REQUEST_KEPT) /* others are the cache's */
             coll__request_free(job->running[i]);
     for (int i = 0; i < job->n_calls; i++)
         coll__cut_fini(&job->calls[i].cut);
