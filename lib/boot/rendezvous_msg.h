@@ -80,6 +80,12 @@ void coll__rendezvous_lost(int rank, const char *where,
 /* Return the status of an error message; its sentence is words->body. */
 int coll__rendezvous_fault(const struct tcp_words *words);
 
+/* Return how many ranks may wait at rank 0 at a time. */
+int coll__rendezvous_n_seats(const struct coll__rendezvous_spec *spec);
+
+/* Are there too few descriptors for rank 0 and the least number of seats?  Logged. */
+int coll__rendezvous_lacks_seats(const struct coll__rendezvous_spec *spec);
+
 /* Rank 0's side and the other ranks' side of the rendezvous. */
 struct rendezvous_root;
 struct rendezvous_join;

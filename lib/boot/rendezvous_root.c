@@ -7,14 +7,12 @@
  */
 #include "lib/net/listener.h"
 #include "lib/net/reactor.h"
-#include "lib/net/fd_limit.h"
 #include "lib/net/tree.h"
 #include "lib/boot/launcher.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/rendezvous_table.h"
 #include "lib/boot/rendezvous_msg.h"
 #include "lib/trace/log.h"
-#include "lib/util/files.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
 
@@ -23,10 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define MIN_SEATS 4
 #define LATE_TIME 1.0 /* s, for ranks that come after the job has failed */
 
 struct rendezvous_root {
@@ -338,24 +334,6 @@ static void arrived(struct coll__gate *gate, int fd,
 
 /* ---- the caller's side ----------------------------------------------------- */
 
-/* Write "rank 3", "ranks 3 and 5" or "ranks 3, 5, 6, ... (9 in all)". */
-static void name_missing(const struct rendezvous_table *table, unsigned mark,
-                         char *text, size_t len)
-{
-    int n_named = 0, n_missing = 0;
-    size_t at;
-
-    for (int r = 1; r < table->size; r++)
-        n_missing += !(table->marks[r] & mark);
-    at = (size_t)snprintf(text, len, n_missing > 1 ? "ranks" : "rank");
-    for (int r = 1; r < table->size && n_named < 8; r++)
-        if (!(table->marks[r] & mark))
-            at += (size_t)snprintf(text + at, len - at, "%s %d",
-                                   n_named++ ? "," : "", r);
-    if (n_missing > n_named)
-        snprintf(text + at, len - at, ", ... (%d in all)", n_missing);
-}
-
 /* Open a listening socket at the rendezvous address.  If a name has several (localhost:
  * IPv4 and IPv6), take the first that this host has. */
 static int open_door(const struct coll__rendezvous_spec *spec)
@@ -385,7 +363,7 @@ static int wait_for(struct rendezvous_root *host, const int *n_left,
             break;
     if (!*n_left && !host->fault[0])
         return COLL_OK;
-    name_missing(&host->table, mark, late, sizeof(late));
+    coll__rendezvous_table_name(&host->table, mark, late, sizeof(late));
     if (mark == MARK_CAME)
         coll__print(text, sizeof(text),
                     "%s did not join within %.3g s; "
@@ -456,34 +434,6 @@ static void destroy(struct rendezvous_root *host)
     free(host);
 }
 
-/* Return how many descriptors rank 0 needs besides those of the seats. */
-static int n_files(const struct coll__rendezvous_spec *spec)
-{
-    return coll__fds_in_tree(0, spec->size) + (spec->listen_fd < 0);
-}
-
-/* Return how many ranks may wait here at a time: most descriptors are for other uses. */
-static int n_seats(const struct coll__rendezvous_spec *spec)
-{
-    int n = min_int(COLL__TCP_SEATS, spec->size - 1), n_left;
-    struct rlimit limit;
-
-    if (spec->n_seats)
-        return spec->n_seats;
-    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 4 < (rlim_t)n)
-        n = (int)(limit.rlim_cur / 4);
-    n_left = coll__files_left(n_files(spec) + n) - n_files(spec);
-    return max_int(min_int(n, n_left), MIN_SEATS);
-}
-
-/* Are there too few descriptors for rank 0 and the least number of seats?  Logged. */
-static int lacks_room(const struct coll__rendezvous_spec *spec)
-{
-    int n = spec->n_seats ? spec->n_seats : MIN_SEATS;
-
-    return coll__fds_lack(0, n_files(spec) + min_int(n, spec->size - 1));
-}
-
 static struct rendezvous_root *
 new_host(struct coll__boot *boot, const struct coll__rendezvous_spec *spec)
 {
@@ -498,7 +448,8 @@ new_host(struct coll__boot *boot, const struct coll__rendezvous_spec *spec)
     host->guests = calloc(n, sizeof(struct guest *));
     host->pids = calloc(n, sizeof(*host->pids));
     host->blocks = calloc(n, sizeof(*host->blocks));
-    if (coll__rendezvous_table_init(&host->table, spec->size, n_seats(spec)) ||
+    if (coll__rendezvous_table_init(&host->table, spec->size,
+                                    coll__rendezvous_n_seats(spec)) ||
         !host->guests || !host->pids || !host->blocks) {
         destroy(host);
         return NULL;
@@ -518,7 +469,7 @@ static int receive_all(struct rendezvous_root *host,
                        const struct coll__rendezvous_spec *spec)
 {
     double deadline = coll__now() + host->boot->timeout;
-    int status, is_poor = lacks_room(spec);
+    int status, is_poor = coll__rendezvous_lacks_seats(spec);
 
     coll__reactor_lock();
     if (is_poor) /* all who come are told */

@@ -3,6 +3,7 @@
 #include "lib/boot/rendezvous_table.h"
 #include "lib/net/tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define VISITS_PER_MS 4
@@ -101,4 +102,21 @@ unsigned coll__rendezvous_table_pause(const struct rendezvous_table *table)
     unsigned n = (unsigned)table->size, ms = n / VISITS_PER_MS;
 
     return ms < LEAST_PAUSE ? LEAST_PAUSE : ms;
+}
+
+void coll__rendezvous_table_name(const struct rendezvous_table *table,
+                                 unsigned mark, char *text, size_t len)
+{
+    int n_named = 0, n_missing = 0;
+    size_t at;
+
+    for (int r = 1; r < table->size; r++)
+        n_missing += !(table->marks[r] & mark);
+    at = (size_t)snprintf(text, len, n_missing > 1 ? "ranks" : "rank");
+    for (int r = 1; r < table->size && n_named < 8; r++)
+        if (!(table->marks[r] & mark))
+            at += (size_t)snprintf(text + at, len - at, "%s %d",
+                                   n_named++ ? "," : "", r);
+    if (n_missing > n_named)
+        snprintf(text + at, len - at, ", ... (%d in all)", n_missing);
 }

@@ -12,6 +12,8 @@
 #ifndef COLL_LIB_BOOT_RENDEZVOUS_TABLE_H
 #define COLL_LIB_BOOT_RENDEZVOUS_TABLE_H
 
+#include <stddef.h>
+
 #define COLL__TCP_SEATS 256
 
 enum tcp_step {             /* the state of a rank's connection */
@@ -67,5 +69,10 @@ int coll__rendezvous_table_may_stay(const struct rendezvous_table *table);
 /* Return after how many ms a rank that was sent away is to come again.  All of them
  * together then make a few thousand visits a second. */
 unsigned coll__rendezvous_table_pause(const struct rendezvous_table *table);
+
+/* Write the ranks without this mark: "rank 3", "ranks 3, 5" or "ranks 3, 5, 6, 7, 8, 9, 10,
+ * 11, ... (9 in all)". */
+void coll__rendezvous_table_name(const struct rendezvous_table *table,
+                                 unsigned mark, char *text, size_t len);
 
 #endif
