@@ -33,58 +33,114 @@ int tree_draw(char mark[TREE_MARK])
     return 0;
 }
 
-/* Does the file of fd contain the word, with its terminating zero? */
-static int has_word(int fd, const char *word)
+/* Read the environment of a process: *len bytes, and a zero.  NULL if it is another
+ * user's, or a zombie. */
+static char *read_environment(long pid, size_t *len)
 {
-    char text[PIECE + 128];
-    size_t len = strlen(word) + 1, kept = 0;
-    ssize_t n;
-
-    while ((n = read(fd, text + kept, PIECE)) > 0) {
-        size_t have = kept + (size_t)n;
-
-        if (memmem(text, have, word, len))
-            return 1;
-        kept = have < len - 1 ? have : len - 1; /* a word may be cut here */
-        memmove(text, text + have - kept, kept);
-    }
-    return 0;
-}
-
-/* Does the process have the mark?  Not if it is another user's, or a zombie. */
-static int is_marked(long pid, const char *mark)
-{
-    char path[64], word[sizeof(TREE_VARIABLE) + TREE_MARK];
-    int fd, found;
+    char path[64], *text = NULL, *more;
+    ssize_t n = 1;
+    int fd;
 
     snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    snprintf(word, sizeof(word), TREE_VARIABLE "=%s", mark);
-    found = has_word(fd, word);
-    close(fd);
-    return found;
+    for (*len = 0; fd >= 0 && n > 0; *len += (size_t)(n > 0 ? n : 0)) {
+        more = realloc(text, *len + PIECE + 1);
+        if (!more)
+            break;
+        text = more;
+        n = read(fd, text + *len, PIECE);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (text)
+        text[*len] = '\0';
+    return text;
 }
 
-int tree_signal(const char *mark, int signal)
+/* Return the value of a variable; NULL if it is not set. */
+static const char *value_of(const char *environment, size_t len,
+                            const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = environment; at && at < environment + len;
+         at += strlen(at) + 1)
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
+/* Call visit(arg, pid, ...) for each process that has the mark, except the caller. */
+static void each(const char *mark,
+                 void (*visit)(void *arg, pid_t pid, const char *environment,
+                               size_t len),
+                 void *arg)
 {
     DIR *processes = opendir("/proc");
     struct dirent *entry;
-    int n = 0;
 
     while (processes && (entry = readdir(processes))) {
         long pid = isdigit((unsigned char)entry->d_name[0])
                        ? strtol(entry->d_name, NULL, 10)
                        : 0;
+        size_t len = 0;
+        char *environment =
+            pid > 0 && pid != getpid() ? read_environment(pid, &len) : NULL;
+        const char *has = value_of(environment, len, TREE_VARIABLE);
 
-        if (pid > 0 && pid != getpid() && is_marked(pid, mark) &&
-            !kill((pid_t)pid, signal))
-            n++;
+        if (has && !strcmp(has, mark))
+            visit(arg, (pid_t)pid, environment, len);
+        free(environment);
     }
     if (processes)
         closedir(processes);
-    return n;
+}
+
+/* What a visit of tree_signal() does. */
+struct sending {
+    int signal, n;
+};
+
+static void send_it(void *arg, pid_t pid, const char *environment, size_t len)
+{
+    struct sending *sending = arg;
+
+    (void)environment, (void)len;
+    sending->n += !kill(pid, sending->signal);
+}
+
+int tree_signal(const char *mark, int signal)
+{
+    struct sending sending = {.signal = signal};
+
+    each(mark, send_it, &sending);
+    return sending.n;
+}
+
+/* What a visit of tree_find() does. */
+struct finding {
+    const char *name;
+    int first, n;
+    char *found;
+};
+
+static void find(void *arg, pid_t pid, const char *environment, size_t len)
+{
+    const struct finding *finding = arg;
+    const char *text = value_of(environment, len, finding->name);
+    long i = text ? strtol(text, NULL, 10) - finding->first : -1;
+
+    (void)pid;
+    if (i >= 0 && i < finding->n)
+        finding->found[i] = 1;
+}
+
+void tree_find(const char *mark, const char *name, int first, int n,
+               char *found)
+{
+    struct finding finding = {name, first, n, found};
+
+    each(mark, find, &finding);
 }
 
 void tree_kill(const char *mark)

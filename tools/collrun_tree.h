@@ -17,6 +17,14 @@ int tree_draw(char mark[TREE_MARK]);
  */
 int tree_signal(const char *mark, int signal);
 
+/* Find which of n numbers, from `first` on, the variable has in the marked processes.
+ *
+ * Shapes:    found[n]: 1 for each number that some process has; others are unchanged.
+ * Cost:      as tree_signal().
+ */
+void tree_find(const char *mark, const char *name, int first, int n,
+               char *found);
+
 /* Kill all marked processes, also those that are started meanwhile. */
 void tree_kill(const char *mark);
 
