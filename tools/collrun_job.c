@@ -143,10 +143,12 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
     end_by(job, signal);
 }
 
-/* Another node ends its ranks: end ours. */
+/* Ranks of another node have ended; or it ends its ranks: end ours. */
 static void take_news(struct job *job, const struct nodes_news *news)
 {
-    if (job->end)
+    if (news->n_ended)
+        ended_write(job, news->first, news->n_ended, news->how);
+    if (job->end || news->n_ended)
         return;
     complain("the job ends by node %d (%s), with status %d", news->node,
              news->where, news->status);
@@ -191,6 +193,7 @@ static void reap(struct job *job)
         if (rank->has_ended || waitpid(rank->pid, &rank->how, WNOHANG) <= 0)
             continue;
         rank->has_ended = 1;
+        ended_notice(job);
         job->n_alive--;
         if (rank->how &&
             (culprit < 0 ||
@@ -215,6 +218,8 @@ static int time_left(const struct job *job)
 
     if (!job->n_alive)
         next = job->next;
+    else if (job->look > 0 && (next <= 0 || job->look < next))
+        next = job->look;
     if (next <= 0)
         return -1;
     left = next - now();
@@ -227,6 +232,8 @@ static void act_on_time(struct job *job)
 {
     double t = now();
 
+    if (job->look > 0 && t >= job->look)
+        ended_look(job);
     if (job->end && t >= job->next)
         go_on_ending(job);
     if (!job->end && job->deadline > 0 && t >= job->deadline) {
@@ -280,6 +287,7 @@ static void watch(struct job *job)
     while (turn(job) && !job->is_idle);
     for (int i = 0; i < job->n_streams; i++)
         stream_end(&job->streams[i]);
+    ended_all(job);
 }
 
 static int is_ignored(int signal)
@@ -387,6 +395,7 @@ static int run_once(struct job *job, const struct options *options)
     job_clean(job);
     if (job->nodes && job->fds)
         status = settle(job, status);
+    ended_close(job);
     free(job->ranks);
     free(job->streams);
     free(job->fds);
@@ -405,6 +414,7 @@ static struct job again(const struct job *job)
         .deadline = job->deadline,
         .run_id = job->run_id,
         .signals = job->signals,
+        .ended_fd = -1,
         .inherited = job->inherited,
         .max_restarts = job->max_restarts,
         .n_restarts = job->n_restarts + 1,
@@ -529,6 +539,7 @@ int job_run(const struct options *options)
     struct job job = {.n = options->n,
                       .timeout = options->timeout,
                       .run_id = run_id,
+                      .ended_fd = -1,
                       .max_restarts = options->max_restarts};
     struct inherited inherited;
     int status;

@@ -13,6 +13,7 @@ struct rank {
     pid_t pid; /* -1 once it has been reaped */
     int how;   /* waitpid()'s status */
     int has_ended;
+    int is_told; /* the other ranks know that it has ended */
 };
 
 struct nodes;
@@ -46,6 +47,11 @@ struct job {
     int n_restarts, max_restarts;
     int has_failed; /* a rank has failed, so the job may be restarted */
     int is_told;    /* the other nodes know that it ends */
+
+    int ended_fd;        /* the ranks that have ended, for the others; or -1 */
+    char ended_name[64]; /* for the ranks; "" if there is none */
+    double look,
+        pause; /* when to look for ended ranks again, or 0; and after that */
 };
 
 /* Start every rank; 0, or the exit status (nothing runs then). */
@@ -53,5 +59,22 @@ int job_start(struct job *job, const struct options *options);
 
 /* End whatever is left of the job. */
 void job_clean(struct job *job);
+
+/* ---- ranks that have ended, for the ranks that wait for them --------------- */
+
+void ended_open(struct job *job);
+void ended_close(struct job *job);
+
+/* The process of a rank has ended: look soon whether it has left others. */
+void ended_notice(struct job *job);
+
+/* Look for processes of ranks that have ended, and tell of the ranks without one. */
+void ended_look(struct job *job);
+
+/* No process of the job is left: tell other nodes of all ranks that they do not know. */
+void ended_all(struct job *job);
+
+/* Tell the ranks here of n ranks, from `first` on; how: waitpid()'s status. */
+void ended_write(const struct job *job, int first, int n, int how);
 
 #endif

@@ -62,6 +62,15 @@ void nodes_done(struct nodes *nodes, int status)
         link_put(&nodes->seats[0].link, word);
 }
 
+void nodes_ended(struct nodes *nodes, int first, int n, int how)
+{
+    char word[LINK_WORD];
+
+    snprintf(word, sizeof(word), "ended %d %d %d", first, n, how);
+    if (nodes->order.node || !first)
+        tell_all(nodes, word);
+}
+
 int nodes_all_done(const struct nodes *nodes)
 {
     for (int i = 1; i < nodes->n_nodes; i++)
@@ -123,12 +132,13 @@ static int take(struct nodes *nodes, int i, const char *word,
 {
     struct seat *seat = &nodes->seats[i];
 
+    *news = (struct nodes_news){.node = i, .where = seat->where};
+    if (sscanf(word, "ended %d %d %d", &news->first, &news->n_ended,
+               &news->how) == 3)
+        return news->n_ended > 0;
     if (sscanf(word, "fail %d %d %d", &news->status, &news->signal,
-               &news->may_restart) == 3) {
-        news->node = i;
-        news->where = seat->where;
+               &news->may_restart) == 3)
         return 1;
-    }
     if (sscanf(word, "end %d", &nodes->status) == 1) {
         nodes->decision = NODES_END;
         link_close(&seat->link); /* node 0 goes */
@@ -150,7 +160,9 @@ int nodes_hear(struct nodes *nodes, struct nodes_news *news)
         close(fd);
     }
     for (int i = first_other(nodes); i <= last_other(nodes); i++)
-        while (nodes->seats[i].link.fd >= 0) {
+        while (nodes->seats[i].link.fd >= 0 &&
+               nodes->decision !=
+                   NODES_AGAIN) { /* the rest is for the next run */
             is_there = link_take(&nodes->seats[i].link, word);
             if (!is_there)
                 break;

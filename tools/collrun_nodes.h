@@ -13,6 +13,8 @@
  *   go ...                   from node 0: struct order, start the ranks
  *   fail STATUS SIGNAL AGAIN either way: end the ranks; by this signal, if not 0; and
  *                            if AGAIN, they may be started again
+ *   ended FIRST N HOW        either way: N ranks, from FIRST on, have ended (waitpid());
+ *                            node 0 tells of rank 0 only, as no others are waited for
  *   done STATUS              to node 0: all ranks have ended
  *   end STATUS               from node 0: the exit status of each collrun
  */
@@ -61,6 +63,8 @@ struct nodes_news {
     int node; /* whose it is */
     const char *where;
     int status, signal, may_restart;
+    /* or, if n_ended is not 0: these ranks have ended, and how (waitpid()'s status) */
+    int first, n_ended, how;
 };
 
 /* Meet the other nodes.
@@ -93,6 +97,9 @@ int nodes_hear(struct nodes *nodes, struct nodes_news *news);
 
 /* Tell all other nodes that the ranks here end, and why. */
 void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart);
+
+/* Tell that n ranks here, from `first` on, have ended; how: waitpid()'s status. */
+void nodes_ended(struct nodes *nodes, int first, int n, int how);
 
 /* The ranks here have ended. */
 void nodes_done(struct nodes *nodes, int status);

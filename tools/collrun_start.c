@@ -227,6 +227,9 @@ static void set_variables(const struct setting *setting, const struct job *job,
     set_number("COLL_SIZE", job->size);
     setenv("COLL_ROOT", setting->root, 1);
     setenv("COLL_JOB_SECRET", setting->secret, 1);
+    setenv("COLLRUN_ENDED", job->ended_name, 1);
+    if (job->ended_fd >= 0)
+        fcntl(job->ended_fd, F_SETFD, 0);
     unsetenv("COLL_ROOT_FD");
     if (setting->root_fd >= 0) { /* of rank 0 alone */
         set_number("COLL_ROOT_FD", setting->root_fd);
@@ -402,6 +405,7 @@ int job_start(struct job *job, const struct options *options)
         close(setting.root_fd);
         return EXIT_FAILURE;
     }
+    ended_open(job);
     status = start_ranks(job, options, &setting);
     if (setting.root_fd >= 0)
         close(setting.root_fd);

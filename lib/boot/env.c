@@ -91,6 +91,7 @@ static int read_spec(struct coll__rendezvous_spec *spec)
     spec->rank = (int)rank;
     spec->size = (int)size;
     spec->n_ports = 1;
+    spec->knows_ended = 1; /* if collrun has started the ranks */
     spec->remedy = "COLL_JOB_SECRET must be the same on every rank";
     coll__auth_from_text(coll__param_text(PARAM_JOB_SECRET), spec->secret);
     if (!rank)

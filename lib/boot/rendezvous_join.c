@@ -12,6 +12,7 @@
 #include "lib/net/reactor.h"
 #include "lib/net/fd_limit.h"
 #include "lib/net/tree.h"
+#include "lib/boot/ended.h"
 #include "lib/boot/launcher.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/rendezvous_msg.h"
@@ -40,6 +41,8 @@ struct rendezvous_join {
     int is_told;                 /* both sides know that the job fails */
     struct coll__launcher_watch launcher;
     _Atomic(const char *) why; /* why the launcher has gone; NULL: it has not */
+    struct coll__ended ended;  /* read as far as this */
+    char root_ended[COLL__ENDED_TEXT]; /* how rank 0 has ended; "": it lives */
 };
 
 static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
@@ -51,16 +54,32 @@ static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
     atomic_store(&join->why, why);
 }
 
-static int is_left(void *arg)
+static int is_left(const struct rendezvous_join *join)
 {
-    const struct rendezvous_join *join = arg;
-
     return atomic_load(&join->why) != NULL;
 }
 
-/* The launcher has gone: no process would end this rank, so it fails. */
+/* Is there no use in looking for rank 0?  For the thread that connects. */
+static int is_over(void *arg)
+{
+    struct rendezvous_join *join = arg;
+    char text[COLL__ENDED_TEXT];
+    int rank;
+
+    while (!join->root_ended[0] && coll__ended_next(&join->ended, &rank, text))
+        if (!rank)
+            memcpy(join->root_ended, text, sizeof(text));
+    return is_left(join) || join->root_ended[0];
+}
+
+/* The launcher has gone, so that no process would end this rank; or rank 0 has ended. */
 static int left_alone(const struct rendezvous_join *join)
 {
+    if (!is_left(join)) {
+        log_error("boot", "%s before rank %d reached it", join->root_ended,
+                  join->spec.rank);
+        return COLL_ERR_BOOTSTRAP;
+    }
     log_error("boot", "%s", atomic_load(&join->why));
     return COLL_ERR_ABORTED;
 }
@@ -126,7 +145,7 @@ static int find_root(struct rendezvous_join *join, double deadline)
     struct coll__connector connector = dial_of(&join->spec);
     int fd;
 
-    connector.is_over = is_left;
+    connector.is_over = is_over;
     connector.arg = join;
     fd = coll__connector(&connector, deadline);
     if (fd == COLL_ERR_ABORTED)
@@ -294,6 +313,7 @@ int coll__rendezvous_join_open(struct coll__boot *boot,
     join->boot = boot;
     join->spec = *spec;
     join->source.fd = -1;
+    coll__ended_begin(&join->ended, spec->knows_ended);
     join->launcher.gone = launcher_gone;
     coll__reactor_lock();
     coll__launcher_watch(&join->launcher);

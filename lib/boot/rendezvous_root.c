@@ -8,6 +8,7 @@
 #include "lib/net/listener.h"
 #include "lib/net/reactor.h"
 #include "lib/net/tree.h"
+#include "lib/boot/ended.h"
 #include "lib/boot/launcher.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/rendezvous_table.h"
@@ -23,6 +24,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define LOOK_EVERY 0.1 /* s, between two looks at which ranks have ended */
 #define LATE_TIME 1.0 /* s, for ranks that come after the job has failed */
 
 struct rendezvous_root {
@@ -33,6 +35,7 @@ struct rendezvous_root {
     uint32_t *pids;        /* [size]; 0: has not connected yet */
     unsigned char (*blocks)[TCP_BLOCK_MAX]; /* [size] */
     size_t len;                             /* of each block; 0: not known */
+    struct coll__ended ended;               /* its beginning */
     int has_gate, brief_fd;                 /* -1: the listener stays */
     struct tcp_welcome welcome;
     unsigned char host_id[COLL__HOST_BYTES];
@@ -352,15 +355,48 @@ static int open_door(const struct coll__rendezvous_spec *spec)
     return status;
 }
 
+/* Fail the job if a rank has ended that is still needed; lock held.  If the rank has a
+ * connection, that tells more. */
+static void look_for_ended(struct rendezvous_root *host,
+                           struct coll__ended *ended)
+{
+    const struct rendezvous_table *table = &host->table;
+    char who[COLL__ENDED_TEXT], text[TCP_TEXT];
+    int r;
+
+    while (!host->fault[0] && coll__ended_next(ended, &r, who)) {
+        if (r < 1 || r >= table->size || table->marks[r] & MARK_SERVED ||
+            table->step[r] != STEP_AWAY)
+            continue;
+        snprintf(text, sizeof(text), "%s %s", who,
+                 table->marks[r] & MARK_CAME
+                     ? "while the job was forming; see its own output"
+                     : "before it joined; does every rank call "
+                       "coll_comm_create_env()?");
+        fail(host, COLL_ERR_BOOTSTRAP, text);
+    }
+}
+
+/* Wait for a change; 0, or COLL_ERR_TIMEOUT at the deadline; lock held. */
+static int await_change(struct rendezvous_root *host, double deadline)
+{
+    double now = coll__now(), look = now + LOOK_EVERY;
+
+    if (host->ended.fd < 0 || look >= deadline)
+        return coll__reactor_wait(&host->changed, deadline);
+    coll__reactor_wait(&host->changed, look);
+    return COLL_OK;
+}
+
 /* Wait until *n_left is 0; lock held.  A status, logged. */
 static int wait_for(struct rendezvous_root *host, const int *n_left,
                     unsigned mark, double deadline)
 {
     char late[128], text[TCP_TEXT];
+    struct coll__ended ended = host->ended;
 
-    while (*n_left && !host->fault[0])
-        if (coll__reactor_wait(&host->changed, deadline))
-            break;
+    while (*n_left && !host->fault[0] && !await_change(host, deadline))
+        look_for_ended(host, &ended);
     if (!*n_left && !host->fault[0])
         return COLL_OK;
     coll__rendezvous_table_name(&host->table, mark, late, sizeof(late));
@@ -445,6 +481,7 @@ new_host(struct coll__boot *boot, const struct coll__rendezvous_spec *spec)
     coll__reactor_cond_init(&host->changed);
     host->boot = boot;
     host->brief_fd = -1;
+    coll__ended_begin(&host->ended, spec->knows_ended);
     host->guests = calloc(n, sizeof(struct guest *));
     host->pids = calloc(n, sizeof(*host->pids));
     host->blocks = calloc(n, sizeof(*host->blocks));

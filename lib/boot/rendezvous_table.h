@@ -70,8 +70,8 @@ int coll__rendezvous_table_may_stay(const struct rendezvous_table *table);
  * together then make a few thousand visits a second. */
 unsigned coll__rendezvous_table_pause(const struct rendezvous_table *table);
 
-/* Write the ranks without this mark: "rank 3", "ranks 3, 5" or "ranks 3, 5, 6, 7, 8, 9, 10,
- * 11, ... (9 in all)". */
+/* Write the ranks without this mark: "rank 3", "ranks 3, 5"; after eight of them, ", ...
+ * (9 in all)". */
 void coll__rendezvous_table_name(const struct rendezvous_table *table,
                                  unsigned mark, char *text, size_t len);
 

@@ -8,6 +8,6 @@ tests_launch_libmany_cpus_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_launch_libmany_cpus_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 endif
-scripts += %D%/collrun.test %D%/collrun_files.test %D%/hydra.sh %D%/mpirun.sh \
+scripts += %D%/collrun.test %D%/collrun_files.test %D%/early_end.test %D%/hydra.sh %D%/mpirun.sh \
 	%D%/orphan.sh %D%/slurm.sh
 EXTRA_DIST += %D%/launch.sh %D%/slurm_here.sh
