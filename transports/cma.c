@@ -234,9 +234,9 @@ static int read_failed(int err, int pid, uint64_t remote, size_t len)
         return COLL_ERR_PEER;
     case EFAULT:
         log_error("cma",
-                  "the %zu bytes at 0x%llx of process %d are gone, or a "
-                  "device's; keep a buffer until its operation is done, or "
-                  "set COLL_CMA=off",
+                  "the %zu bytes at 0x%llx of process %d were freed, or are a "
+                  "device's memory; keep a buffer until its operation is done, "
+                  "or set COLL_CMA=off",
                   len, (unsigned long long)remote, pid);
         return COLL_ERR_SYSTEM;
     case EPERM:

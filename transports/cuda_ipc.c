@@ -59,9 +59,9 @@ static int takes(struct coll__stream_tp *base, void *stream)
     }
     if (is_legacy(stream) && tp->shares_context) {
         log_error("cuda",
-                  "ranks of one process would wait for each other in the "
-                  "legacy stream, which is one; give each a stream of its own "
-                  "(cudaStreamCreateWithFlags(), cudaStreamNonBlocking)");
+                  "ranks of one process share the legacy stream, and would "
+                  "wait for each other in it; give each rank a stream of its "
+                  "own (cudaStreamCreateWithFlags(), cudaStreamNonBlocking)");
         return COLL_ERR_INVALID;
     }
     if (place.ctx == tp->home.ctx && tp->map &&

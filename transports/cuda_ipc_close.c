@@ -56,8 +56,9 @@ static int start_sweeper(struct cuda_ipc *tp)
     int err = coll__spawn(&tp->sweeper, keep_sweeping, tp, "coll-sweeper");
 
     if (err)
-        log_error("cuda", "no thread to release streams that wait: they may "
-                          "stand until this process ends; raise ulimit -u");
+        log_error("cuda",
+                  "cannot start the thread that releases waiting streams, so "
+                  "they may wait until this process ends; raise ulimit -u");
     return !err;
 }
 
@@ -199,8 +200,8 @@ static void forget_parents(void)
 static void keep(struct cuda_ipc *tp)
 {
     log_info("cuda",
-             "%zu bytes of device memory are kept, and what of the caller's "
-             "buffers is lent: another rank has not let go of them",
+             "%zu bytes of device memory are kept, and the lent buffers of the "
+             "caller: another rank still has them mapped",
              cuda_ipc_inbox_len(tp));
     coll__lock(&lock);
     tp->next = kept;

@@ -160,7 +160,7 @@ static void adopt(struct meeting *m)
         peer->from = way_of(m, r, me);
         peer->reached = 1;
         tp->base.by_host[r] = 1;
-        log_info("cuda", "rank %d is reached by memory of the host: %s", r,
+        log_info("cuda", "rank %d is reached through host memory: %s", r,
                  peer->why);
     }
 }

@@ -374,7 +374,8 @@ static int can_open(const struct coll__tp_env *env, const struct offer *offers,
             if (coll__files_lack(errno))
                 return lack_files(env->rank, errno);
             log_info("shm",
-                     "no reading in place: cannot open a file of process %d",
+                     "messages are not read in place: cannot open a file of "
+                     "process %d",
                      env->peers[r].pid);
             *is_able = 0;
             break;

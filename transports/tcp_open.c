@@ -90,9 +90,9 @@ static int open_door(struct tcp *tcp, const struct coll__tp_env *env,
         return COLL_OK;
     }
     if (mine->n_addrs == 0)
-        log_error("tcp", "this host has no address by which others could come; "
-                         "bring up its network, or leave tcp out of "
-                         "COLL_TRANSPORTS");
+        log_error("tcp",
+                  "this host has no address that other ranks could connect to; "
+                  "bring up its network, or leave tcp out of COLL_TRANSPORTS");
     return mine->n_addrs ? mine->n_addrs : COLL_ERR_SYSTEM;
 }
 

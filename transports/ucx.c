@@ -208,7 +208,7 @@ static void break_off(struct ucx *ucx)
     for (int i = 0; i < ucx->n_lanes; i++) {
         if (!holds_buffers(ucx->peers[i]))
             continue;
-        log_info("ucx", "broke the link to rank %d, which takes nothing",
+        log_info("ucx", "broke the link to rank %d, which receives nothing",
                  ucx->peers[i]->rank);
         coll__ucx_break(ucx->peers[i]->link, COLL_ERR_PEER, UCS_ERR_CANCELED);
         n++;

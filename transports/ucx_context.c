@@ -165,8 +165,9 @@ static void tell_memory(ucp_context_h context)
 
     if (coll__ucx.ucp_context_query(context, &attr) == UCS_OK &&
         attr.memory_types & (1u << UCS_MEMORY_TYPE_CUDA))
-        log_info("ucx", "it knows CUDA; GPU buffers pass through memory of the "
-                        "host all the same");
+        log_info(
+            "ucx",
+            "this UCX supports CUDA, but GPU buffers pass through host memory");
 }
 
 static ucs_status_t make_ucp(const struct coll__rails *rails,

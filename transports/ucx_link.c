@@ -484,8 +484,8 @@ void coll__ucx_part(struct ucx_worker *worker)
         turn(worker, NULL);
     if (n)
         log_warn("ucx",
-                 "closed without %d peers, rank %d among them, that did not "
-                 "come within %.0f s; they must call coll_comm_destroy() too",
+                 "closed without %d peers, among them rank %d, that did not "
+                 "close within %.0f s; they must call coll_comm_destroy() too",
                  n, missing, FAREWELL_SECONDS);
 }
 

@@ -127,9 +127,9 @@ static void come_in(struct ucx *ucx, const struct coll__tp_env *env,
     if (!mine->status || !env->is_rdma_alone)
         return;
     log_warn("ucx",
-             "not by RDMA, but by the next of COLL_TRANSPORTS, since UCX could "
-             "not use %s, as it says; install a UCX with verbs, or allow more "
-             "(ulimit -l, /dev/infiniband)",
+             "no RDMA: UCX could not use %s (see its own messages), so the "
+             "next of COLL_TRANSPORTS is used; install a UCX with verbs, or "
+             "allow more (ulimit -l, /dev/infiniband)",
              ucx->rails->devices);
     if (ucx->worker)
         coll__ucx_worker_put(ucx->worker, 0);

@@ -358,10 +358,10 @@ int coll__ucx_worker_retire_last(struct ucx_worker *worker)
 /* Keep the worker to the end of the process. */
 static void park(struct ucx_worker *worker)
 {
-    log_info("ucx",
-             "kept an unfinished worker of UCX to the end, with %d "
-             "requests",
-             worker->n_under_way + coll__ucx_n_flushing(worker));
+    log_info(
+        "ucx",
+        "kept a UCX worker with %d unfinished requests until the process ends",
+        worker->n_under_way + coll__ucx_n_flushing(worker));
     coll__lock(&workers_lock);
     worker->next = parked;
     parked = worker;

@@ -9,10 +9,7 @@
 static int has_place(void **ptr, const char *who)
 {
     if (!ptr)
-        log_error("mem",
-                  "%s: ptr is NULL; pass where the address of the memory "
-                  "shall go",
-                  who);
+        log_error("mem", "%s: ptr is NULL; pass the address of a pointer", who);
     return ptr != NULL;
 }
 

@@ -40,8 +40,9 @@ static int find_forced(const char *name, const struct coll__boot_ops **ops)
             return COLL_OK;
         if (!is_there)
             log_error("boot",
-                      "COLL_BOOTSTRAP=%s, but this process was not "
-                      "started so: %s is missing",
+                      "COLL_BOOTSTRAP=%s, but no such launcher started this "
+                      "process: %s is missing; unset COLL_BOOTSTRAP, or start "
+                      "the ranks by that launcher",
                       name, coll__boots[i]->what);
         return is_there ? is_there : COLL_ERR_BOOTSTRAP;
     }
@@ -97,8 +98,8 @@ static int is_no_child(const struct coll__boot_ops *ops)
     log_error("boot",
               "process %d, which started this program, has joined as the rank "
               "that %s=%s describes, and a rank is one process; set "
-              "COLL_BOOTSTRAP=single to run this program alone, or the name of "
-              "the launcher that started it there",
+              "COLL_BOOTSTRAP=single to run this program alone or, if a "
+              "launcher within that rank started it, to that launcher's name",
               pid, *ops->identity, coll__launcher_env(*ops->identity));
     return COLL_ERR_INVALID;
 }

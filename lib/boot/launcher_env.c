@@ -127,8 +127,8 @@ int coll__launcher_secret(const char *words, const char *launcher, int says_so,
     coll__auth_wipe(text, sizeof(text));
     if (says_so && !coll__launcher_has_secret())
         log_warn("boot",
-                 "%s gives its ranks no secret, so whoever knows the job's "
-                 "name could join it; where others share the network, set "
+                 "%s gives its ranks no secret, so anyone who knows the job's "
+                 "name could join it; on a network shared with others, set "
                  "COLL_JOB_SECRET or COLL_JOB_SECRET_FILE on all ranks",
                  launcher);
     return COLL_OK;

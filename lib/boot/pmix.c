@@ -264,7 +264,9 @@ static int job_size(const pmix_proc_t *self, int *size)
     free(value);
     if (*size > 0 && self->rank < (pmix_rank_t)*size)
         return COLL_OK;
-    log_error("boot", "the PMIx server calls this process rank %u of %d",
+    log_error("boot",
+              "the PMIx server says that this process is rank %u of %d, which "
+              "cannot be; start the ranks anew",
               self->rank, *size);
     return COLL_ERR_BOOTSTRAP;
 }

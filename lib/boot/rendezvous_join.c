@@ -122,9 +122,8 @@ static int not_found(const struct coll__rendezvous_spec *spec, double timeout,
                                         : "is rank 0 running, and its address "
                                           "reachable from here?");
     else if (fd == COLL_ERR_PEER)
-        log_error("boot", "rank %d was not let in by rank 0 (%s)%s%s",
-                  spec->rank, connector->why,
-                  connector->is_otherwise ? "" : "; ",
+        log_error("boot", "rank 0 rejected rank %d (%s)%s%s", spec->rank,
+                  connector->why, connector->is_otherwise ? "" : "; ",
                   connector->is_otherwise ? "" : spec->remedy);
     else if (spec->is_brief)
         log_error("boot",

@@ -101,8 +101,8 @@ static int differ(int rank, const char *name, const char *first,
                   const char *other)
 {
     log_error("comm",
-              "%s is '%s' on rank 0 and '%s' on rank %d; set it alike "
-              "on all ranks",
+              "%s is '%s' on rank 0 and '%s' on rank %d; set it to the same "
+              "value on all ranks",
               name, first, other, rank);
     return COLL_ERR_MISMATCH;
 }
@@ -236,10 +236,9 @@ static int take_over(struct coll_comm *comm,
                      const struct coll__options *options)
 {
     if (comm->settings.plans != options->parent->settings.plans) {
-        log_error("comm",
-                  "what is in COLL_PLAN_FILE has changed since the "
-                  "communicator was made that this one is made from; leave it "
-                  "as it is while the job runs");
+        log_error("comm", "the files of COLL_PLAN_FILE have changed since the "
+                          "communicator was made that is being split; do not "
+                          "change them while the job runs");
         return COLL_ERR_INVALID;
     }
     comm->n_hosts = coll__topo_group(comm->peers, comm->size);

@@ -204,11 +204,10 @@ static void start_thread(void)
     deferred.has_thread = !rc;
     deferred.has_ended = 0;
     if (rc)
-        log_warn(
-            "comm",
-            "no thread to take leave of the other ranks: %s; they may wait "
-            "for this one; raise ulimit -u",
-            strerror(rc));
+        log_warn("comm",
+                 "cannot start the thread for deferred destructions: %s; other "
+                 "ranks may wait for this one; raise ulimit -u",
+                 strerror(rc));
 }
 
 /* The lock is not held during the join: a fork() may wait for this lock and hold a

@@ -40,13 +40,13 @@ static int compare(const struct coll__final_check *all, int size)
         n_received += all[r].n_received;
         if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
             continue;
-        log_error("comm",
-                  "the ranks disagree: the %llu operations of rank %d "
-                  "were not the %llu of rank 0, so results may be wrong; all "
-                  "ranks must call the same operations with the same root, "
-                  "counts and type",
-                  (unsigned long long)all[r].n_started, r,
-                  (unsigned long long)all[0].n_started);
+        log_error(
+            "comm",
+            "the ranks disagree: the %llu operations of rank %d differ from "
+            "the %llu of rank 0, so results may be wrong; all ranks must call "
+            "the same operations with the same root, counts and type",
+            (unsigned long long)all[r].n_started, r,
+            (unsigned long long)all[0].n_started);
         return COLL_ERR_MISMATCH;
     }
     if (n_sent == n_received)

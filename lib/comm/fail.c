@@ -196,8 +196,8 @@ int coll__comm_still_lost(struct coll_comm *comm)
     if (coll__now() < comm->lost.until)
         return COLL_OK;
     return coll__comm_fail(comm, COLL_ERR_PEER,
-                           "the connection to rank %d broke; see that its "
-                           "process and the network are up",
+                           "the connection to rank %d broke; check that its "
+                           "process runs and that the network is up",
                            comm->lost.peer);
 }
 

@@ -113,16 +113,16 @@ static int take_signal(void)
     struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     if (!is_free()) {
-        log_info("trace", "SIGUSR2 is the program's: COLL_HISTORY is written "
-                          "at a failure alone");
+        log_info("trace", "the program handles SIGUSR2 itself, so COLL_HISTORY "
+                          "is written only at a failure");
         return 0;
     }
     if (coll__reactor_get())
         return 0;
     if (watch()) {
         coll__reactor_put();
-        log_warn("trace", "cannot take SIGUSR2: COLL_HISTORY is written at a "
-                          "failure alone");
+        log_warn("trace", "cannot handle SIGUSR2, so COLL_HISTORY is written "
+                          "only at a failure");
         return 0;
     }
     sigemptyset(&ours.sa_mask);

@@ -94,9 +94,9 @@ static int finish(const struct talk *talk, const struct coll__xfer *xfer)
             return rc;
         if (coll__wait_idle(&wait, 0) && coll__now() > deadline) {
             log_error("comm",
-                      "rank %d and rank %d of another host could not "
-                      "exchange a message in %.3g s; see that no firewall is "
-                      "between them, and UCX_NET_DEVICES",
+                      "rank %d and rank %d of another host could not exchange "
+                      "a message in %.3g s; check that no firewall is between "
+                      "them, and check UCX_NET_DEVICES",
                       comm->rank, talk->peer, comm->timeout);
             return COLL_ERR_TIMEOUT;
         }

@@ -423,7 +423,7 @@ void coll__stall_end(struct coll__call *waiting)
 
     coll__signature_describe(&waiting->sig, what, sizeof(what));
     coll__members_text(waiting->comm, group, sizeof(group));
-    log_warn("comm", "%s%s went on after %.0f s on rank %d", group, what,
+    log_warn("comm", "%s%s continued after %.0f s on rank %d", group, what,
              coll__now() - waiting->stall.said, waiting->comm->rank);
     waiting->stall.said = 0;
 }

@@ -60,8 +60,8 @@ static int flag_status(CUresult rc, const char *call)
     if (rc != CUDA_ERROR_NOT_SUPPORTED)
         return coll__cuda_status(rc, call);
     log_error("cuda",
-              "%s: this driver does not support it; update it, or where GPU "
-              "buffers are refused pass memory of the host",
+              "%s: this driver does not support it; update the driver, or pass "
+              "host memory",
               call);
     return COLL_ERR_UNSUPPORTED;
 }

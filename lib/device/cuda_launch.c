@@ -86,7 +86,9 @@ static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
     if (place < places + n_places)
         return COLL_OK;
     if (n_places == MOST_PLACES) {
-        log_error("cuda", "more than %d contexts; use the primary ones",
+        log_error("cuda",
+                  "more than %d CUDA contexts are in use; use the devices' "
+                  "primary contexts",
                   MOST_PLACES);
         return COLL_ERR_UNSUPPORTED;
     }

@@ -123,10 +123,11 @@ int coll__cuda_enter(void *stream, struct coll__cuda_place *place)
     if (rc)
         return coll__cuda_status(rc, "the stream's context");
     if (!ctx) {
-        log_error("cuda",
-                  "the thread has no current CUDA context, of which the "
-                  "legacy stream would be; call cudaSetDevice() or "
-                  "cuCtxSetCurrent() first, or pass a stream");
+        log_error(
+            "cuda",
+            "the stream is NULL, the legacy stream of the current CUDA "
+            "context, but this thread has no current CUDA context; call "
+            "cudaSetDevice() or cuCtxSetCurrent() first, or pass a stream");
         return COLL_ERR_INVALID;
     }
     rc = cuda->cuCtxPushCurrent(ctx);

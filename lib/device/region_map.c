@@ -40,8 +40,8 @@ static int cannot_open(int pid, int fd, int err)
     }
     if (err == ENOENT || err == ESRCH) {
         log_error("mem",
-                  "process %d has freed memory that was to be read; keep a "
-                  "buffer until its operation is done",
+                  "process %d has freed a buffer that this rank was about to "
+                  "read; keep a buffer until its operation is done",
                   pid);
         return COLL_ERR_SYSTEM;
     }

@@ -202,7 +202,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
     if (prog->engine) {
         rc = allocate(prog, to->is_lent_scratch);
     } else {
-        log_error("exec", "the plan of this %s does not suit streams",
+        log_error("exec", "the plan of this %s cannot run in a stream",
                   coll_collective_name(pb->collective));
         rc = COLL_ERR_INTERNAL;
     }

@@ -62,13 +62,12 @@ static void warn_of_real_time(const char *mode)
     static atomic_flag has_warned = ATOMIC_FLAG_INIT;
 
     if (!atomic_flag_test_and_set(&has_warned))
-        log_warn(
-            "exec",
-            "COLL_WAIT=%s is taken for block: this rank has a real-time "
-            "priority and shares its cores with other ranks, which could not "
-            "run while it waits; unset COLL_WAIT, or start no more ranks than "
-            "cores",
-            mode);
+        log_warn("exec",
+                 "COLL_WAIT=block is used instead of %s: this rank has a "
+                 "real-time priority and shares its cores with other ranks, "
+                 "which could not run while it waits; unset COLL_WAIT, or "
+                 "start no more ranks than cores",
+                 mode);
 }
 
 /* Return COLL_WAIT, or "block" for ranks that would keep their peers from running. */

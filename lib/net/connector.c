@@ -99,7 +99,7 @@ static const char *meaning(const struct line *line)
     case HEARD_FALSE:
         return "it could not prove the job's secret";
     case HEARD_OTHERWISE:
-        return "it has another COLL_NET_ENCRYPT; set it alike on all ranks";
+        return "it has another COLL_NET_ENCRYPT; set the same on all ranks";
     default:
         return "it knows no such job";
     }
@@ -354,8 +354,8 @@ static void expire(struct coll__call *call, struct line *line)
 static void warn(struct coll__call *call)
 {
     explain(call);
-    log_warn("boot", "still calling %s (%s)", call->connector->whom,
-             call->connector->why);
+    log_warn("boot", "still trying to connect to %s (%s)",
+             call->connector->whom, call->connector->why);
     call->warn_at = 1e300;
 }
 

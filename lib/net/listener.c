@@ -219,10 +219,11 @@ static void refuse(struct visitor *v, enum challenge_answer answer)
     if (answer == ANSWER_EARLY || is_late(&v->hello)) /* not worth a report */
         dismiss(v);
     else
-        turn_away(v, answer == ANSWER_OTHERWISE
-                         ? "it has another COLL_NET_ENCRYPT; set it alike on "
-                           "all ranks"
-                         : "it does not belong to this job");
+        turn_away(
+            v,
+            answer == ANSWER_OTHERWISE
+                ? "it has another COLL_NET_ENCRYPT; set the same on all ranks"
+                : "it does not belong to this job");
 }
 
 static void greet(struct visitor *v)

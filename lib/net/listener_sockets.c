@@ -73,7 +73,7 @@ static int accept_one(struct coll__source *source)
     if (coll__listener_seat(1))
         return 1;
     if (!has_complained)
-        log_warn("boot", "cannot take a connection: %s; see ulimit -n",
+        log_warn("boot", "cannot accept a connection: %s; see ulimit -n",
                  strerror(err));
     has_complained = 1;
     pause_listener(source);
@@ -152,7 +152,7 @@ static int check_accept(void)
     if (errno == EBADF)
         return COLL_OK;
     log_error("boot",
-              "cannot take connections, accept4() fails: %s; a seccomp "
+              "cannot accept connections, accept4() fails: %s; a seccomp "
               "profile forbids it",
               strerror(errno));
     return COLL_ERR_SYSTEM;

@@ -164,8 +164,8 @@ static ssize_t take_record(struct coll__wire *wire, void *to, size_t want)
     crypt->n_record = 0;
     if (!coll__seal_take(&crypt->in, to, crypt->record, len))
         return (ssize_t)len;
-    log_error("boot", "a control message is not what its rank has sent: "
-                      "somebody on the way has changed it");
+    log_error("boot", "a control message failed authentication: it was changed "
+                      "on its way here");
     return -1;
 }
 

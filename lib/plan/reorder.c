@@ -156,7 +156,9 @@ static int sort(struct sorter *s, const struct coll__slot_order *order)
 
     for (int t = 0; t < order->n; t++) {
         if (!take_turn(s, order->lanes[t] & ~COLL__FUSED)) {
-            log_error("plan", "turn %d is not that of a message that could go",
+            log_error("plan",
+                      "entry %d of the slot order is not a message that can be "
+                      "sent or received then; this is a bug in libcoll",
                       t);
             return COLL_ERR_INVALID;
         }
@@ -167,8 +169,10 @@ static int sort(struct sorter *s, const struct coll__slot_order *order)
     place_ready(s);
     if (s->n == s->plan->n_steps)
         return COLL_OK;
-    log_error("plan", "%d of %d steps have no turn", s->plan->n_steps - s->n,
-              s->plan->n_steps);
+    log_error("plan",
+              "%d of %d steps are missing in the slot order; this is a bug in "
+              "libcoll",
+              s->plan->n_steps - s->n, s->plan->n_steps);
     return COLL_ERR_INVALID;
 }
 

@@ -129,8 +129,8 @@ int coll__group_forget(const struct coll_comm *comm)
     if (n == group.n)
         return COLL_OK;
     group.n = n;
-    log_error("api", "a communicator was destroyed within the group that has "
-                     "operations of it; end the group first");
+    log_error("api", "a communicator was destroyed within a group that has "
+                     "operations on it; end the group first");
     return spoil(COLL_ERR_INVALID);
 }
 

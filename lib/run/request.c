@@ -33,7 +33,7 @@ static int choose_named(const char *name, const struct coll__problem *pb,
     refusal = coll__algo_refuses(*algo, pb);
     if (!refusal)
         return COLL_OK;
-    log_error("api", "%s: the algorithm %s %s; take another one, or NULL",
+    log_error("api", "%s: the algorithm %s %s; name another one, or pass NULL",
               collective, name, refusal);
     return COLL_ERR_INVALID;
 }

@@ -143,8 +143,8 @@ static int drain_late(struct coll_comm *comm, double waited)
     if (waited <= most)
         return COLL_OK;
     coll__comm_fail(comm, COLL_ERR_TIMEOUT,
-                    "rank %d's streams did not come to all operations that "
-                    "they were given within %g s; see what they wait for",
+                    "rank %d's streams did not reach all operations enqueued "
+                    "in them within %g s; see what they wait for",
                     comm->rank, most);
     return coll__run_quiesce(comm);
 }
@@ -209,8 +209,8 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
         rc = coll__stream_judge(comm, &batch->calls[i], &place);
     if (rc == COLL_OK && is_endless(comm, batch))
         rc = coll__args_wrong(
-            args, "a message of a rank to itself would wait "
-                  "for ever; call its other half in the same group");
+            args, "a message of a rank to itself would wait for ever; call the "
+                  "matching send or receive in the same group");
     if (rc == COLL_OK)
         rc = have_streams(comm, name_of(args), &place);
     batch->is_captured = place.is_captured;

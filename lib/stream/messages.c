@@ -70,9 +70,9 @@ int coll__messages_check(const struct coll_comm *comm,
         if (!other || other->pb.type != call->pb.type ||
             other->pb.count != call->pb.count)
             return coll__args_wrong(
-                &call->args, "a message of a rank to itself needs its other "
-                             "half in the same group, with the same count and "
-                             "type");
+                &call->args,
+                "a message of a rank to itself needs the matching send or "
+                "receive in the same group, with the same count and type");
     }
     return COLL_OK;
 }

@@ -407,7 +407,7 @@ int coll__queued_failed(struct coll_comm *comm, int rc)
         usleep(200);
     return coll__comm_fail(comm, rc, "%s",
                            *why ? why
-                                : "another rank has failed; see what it says");
+                                : "another rank has failed; see its messages");
 }
 
 /* An error that leaves a part of the plan in the stream releases all streams, since the

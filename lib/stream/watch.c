@@ -211,9 +211,9 @@ static void consider_graph(struct coll__watch *watch, int peer)
         watch->patience.since = now;
     if (now - watch->patience.since > comm->timeout)
         coll__comm_fail(comm, COLL_ERR_TIMEOUT,
-                        "a graph that rank %d launched did not go on within "
-                        "%g s: rank %d has not taken what it sent; launch the "
-                        "graphs on all ranks alike",
+                        "a graph that rank %d launched made no progress within "
+                        "%g s: rank %d has not received its message; launch "
+                        "the same graphs in the same order on all ranks",
                         comm->rank, comm->timeout, peer);
 }
 

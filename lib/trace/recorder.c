@@ -201,8 +201,8 @@ static void write_locked(void)
     before = coll__points();
     if (write_file())
         log_warn("trace",
-                 "cannot write %s: %s; make room, or have "
-                 "COLL_HISTORY name another place",
+                 "cannot write %s: %s; free some disk space, or set "
+                 "COLL_HISTORY to another file",
                  recorder.path, strerror(errno));
     else
         log_info("trace", "the last calls are in %s; see coll_history",

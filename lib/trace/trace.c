@@ -41,8 +41,8 @@ static void stop(int flag, const char *name, int err)
 {
     atomic_fetch_and_explicit(&coll__trace_flags, ~flag, memory_order_relaxed);
     log_warn("trace",
-             "the file of %s ends here: %s; make room, or name "
-             "another place",
+             "the file of %s ends here: %s; free some disk space, or name "
+             "another file",
              name, strerror(err));
 }
 

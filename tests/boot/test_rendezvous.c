@@ -287,7 +287,7 @@ START_TEST(a_wrong_secret_is_turned_away_and_the_job_forms)
     run_members(job, 5, 1); /* a formed job would not be there to refuse it */
     for (int r = 0; r < 4; r++)
         ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
-    expect(job, 4, "was not let in");
+    expect(job, 4, "rejected rank");
     free(job);
 }
 END_TEST

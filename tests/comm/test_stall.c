@@ -100,7 +100,7 @@ static int come_late(struct world_rank *me)
     WORLD_CHECK(me, !wait_in(me, comm, how));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     if (n_said("* has waited for *") != !is_late ||
-        n_said("* went on after *") != !is_late ||
+        n_said("* continued after *") != !is_late ||
         (!me->rank && n_said(missing[how]) != 1)) {
         fprintf(stderr, "rank %d said:\n%s", me->rank, said);
         return 1;
@@ -143,7 +143,7 @@ static int come_late_to_part(struct world_rank *me)
              "in the group of ranks 0 2 of 3: barrier #1 has waited for * s on "
              "rank 0; not arrived: rank 1 on %s (rank 1 is *",
              host);
-    if (!me->rank && (n_said(words) != 1 || n_said("* went on *") != 1)) {
+    if (!me->rank && (n_said(words) != 1 || n_said("* continued *") != 1)) {
         fprintf(stderr, "rank %d said:\n%s", me->rank, said);
         return 1;
     }

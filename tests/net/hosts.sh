@@ -142,7 +142,7 @@ wait_for_late() { rank 1 "$dir/late" 1 2 127.0.0.1:6250 "$probe" split; }
 come_late() {
     rank 1 "$dir/late" 0 2 127.0.0.1:6250 "$probe" split
     if await 60 has_lines 2 'all is well' late &&
-        has_lines 1 'still calling rank 0 (127.0.0.1:6250: connection refused)' \
+        has_lines 1 'still trying to connect to rank 0 (127.0.0.1:6250: connection refused)' \
             late; then
         ok "rank 0 comes late"
     else

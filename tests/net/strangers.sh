@@ -66,7 +66,7 @@ under_attack() {
 wrong_secret() {
     rank h1 wrong 0 2 198.18.0.1:6100 env COLL_TIMEOUT=$((8 * patience)) "$probe" split
     rank h2 wrong 1 2 198.18.0.1:6100 env COLL_JOB_SECRET=other "$probe" split
-    if await 60 has_lines 1 'rank 1 was not let in by rank 0 (198.18.0.1:6100: it knows no such job); COLL_JOB_SECRET must be the same on every rank' wrong &&
+    if await 60 has_lines 1 'rank 0 rejected rank 1 (198.18.0.1:6100: it knows no such job); COLL_JOB_SECRET must be the same on every rank' wrong &&
         await 60 has_lines 1 'dropped a connection from .*198.18.0.2:.*: it does not belong to this job' wrong; then
         ok "a wrong secret is refused"
     else

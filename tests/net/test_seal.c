@@ -181,10 +181,12 @@ static int disagree(struct world_rank *me)
     setenv("COLL_NET_ENCRYPT", me->rank == me->size - 1 ? "1" : "0", 1);
     setenv("COLL_TIMEOUT", "20", 1);
     WORLD_CHECK(me, !world_join(me));
-    WORLD_CHECK(me, me->rank < me->size - 1 ||
-                        strstr(coll_last_error(),
-                               "it has another COLL_NET_ENCRYPT; set it alike "
-                               "on all ranks)"));
+    WORLD_CHECK(
+        me,
+        me->rank < me->size - 1 ||
+            strstr(
+                coll_last_error(),
+                "it has another COLL_NET_ENCRYPT; set the same on all ranks)"));
     /* and nothing of secrets */
     WORLD_CHECK(me, !strstr(coll_last_error(), "on all ranks);"));
     return 0;

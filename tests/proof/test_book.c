@@ -182,7 +182,7 @@ static int loses_it(struct world_rank *me)
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     if (me->rank == 1)
         setenv("COLL_PLAN_FILE", "", 1);
-    EXPECT(me, coll_comm_dup(comm, &dup), COLL_ERR_INVALID, "has changed");
+    EXPECT(me, coll_comm_dup(comm, &dup), COLL_ERR_INVALID, "have changed");
     WORLD_CHECK(me, !coll_barrier(comm, NULL));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;

@@ -244,8 +244,9 @@ static int wrong_halves(struct world_rank *me)
     WORLD_CHECK(me, !coll_send(at, 2, COLL_I32, me->rank, r.comm, r.stream));
     WORLD_CHECK(me,
                 !coll_recv(at + 2, 1, COLL_I32, me->rank, r.comm, r.stream));
-    EXPECT(me, coll_group_end(), COLL_ERR_INVALID,
-           "its other half in the same group, with the same count");
+    EXPECT(
+        me, coll_group_end(), COLL_ERR_INVALID,
+        "the matching send or receive in the same group, with the same count");
     return staged_leave(&r);
 }
 

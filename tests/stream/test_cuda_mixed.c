@@ -19,7 +19,7 @@ static void hear(enum coll_log_level level, const char *part, const char *line,
     size_t n = strlen(said);
 
     (void)level, (void)part, (void)arg;
-    if (strstr(line, "GPU buffers") || strstr(line, "by memory of the host") ||
+    if (strstr(line, "GPU buffers") || strstr(line, "through host memory") ||
         strstr(line, "GPUs: ring"))
         snprintf(said + n, sizeof(said) - n, "%s\n", line);
 }
@@ -107,7 +107,7 @@ static int listen(struct world_rank *me)
     coll_set_log_handler(hear, NULL);
     WORLD_CHECK(me, k && !registered_join(k, me));
     WORLD_CHECK(me, strstr(said, "go from GPU to GPU"));
-    WORLD_CHECK(me, is_apart == !!strstr(said, me->rank ? "rank 0 is reached by"
+    WORLD_CHECK(me, is_apart == !!strstr(said, me->rank ? "rank 0 is reached"
                                                         : "rank 1 is reached"));
     ring = strstr(said, "GPUs: ring");
     WORLD_CHECK(me, !me->rank == !!ring);
@@ -217,7 +217,7 @@ static int do_without(struct world_rank *me)
     coll_set_log_handler(hear, NULL);
     WORLD_CHECK(me, k && !registered_join(k, me));
     WORLD_CHECK(me, strstr(said, "pass through the host: "));
-    WORLD_CHECK(me, !strstr(said, "is reached by memory of the host"));
+    WORLD_CHECK(me, !strstr(said, "is reached through host memory"));
     WORLD_CHECK(me,
                 !registered_call(k, COLL_ALLREDUCE, k->in, k->out, 1, &moved));
     return leave(k);

@@ -202,7 +202,7 @@ static int launches(struct world_rank *me)
     }
     EXPECT(me, world_await_failure(r.comm, patient(20)), COLL_ERR_TIMEOUT,
            "a graph that rank ");
-    WORLD_CHECK(me, strstr(coll_last_error(), " has not taken what it sent"));
+    WORLD_CHECK(me, strstr(coll_last_error(), " has not received its message"));
     OK(cu.GraphExecDestroy(exec));
     coll_comm_destroy(r.comm);
     return 0;

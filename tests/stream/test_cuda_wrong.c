@@ -78,7 +78,7 @@ static int wrong_uses(struct world_rank *me)
            "NULL is of the current one: cudaSetDevice");
     EXPECT(me, sum(&r, at, at + 4, r.stream), COLL_ERR_INVALID, "overlap");
     EXPECT(me, coll_send(at, 1, COLL_I32, me->rank, r.comm, r.stream),
-           COLL_ERR_INVALID, "other half in the same group");
+           COLL_ERR_INVALID, "matching send or receive in the same group");
     EXPECT(me, sum(&r, at, at, r.stream), COLL_OK, "");
     EXPECT(me, sum(&r, (void *)far, (void *)far, other), COLL_ERR_INVALID,
            "make a communicator for each GPU");

@@ -34,7 +34,7 @@ export COLL_CUDA_ENGINE COLL_TRANSPORTS
 COLL_LOG=ucx:info tests/gpu/ranks --time 100 --rounds 30 --ranks 3 --seed 6 random > "$out" \
     2> "$err" || fail "ranks: status $?"
 ! grep -q ': wrong' "$out" || fail "ranks: wrong"
-grep -q 'ucx: it knows CUDA' "$err" || fail "no word of CUDA"
+grep -q 'ucx: this UCX supports CUDA' "$err" || fail "no word of CUDA"
 
 # table COMMAND...: of a benchmark, no errors.
 table() {
