@@ -370,8 +370,9 @@ int coll_topo_export(enum coll_topo_format format, char **text);
  */
 struct coll_config {
     size_t size;
-    /* The deadline of each wait, in seconds from its start, also while data
-     * still moves.  0: the value of COLL_TIMEOUT, 300. */
+    /* The longest time in seconds that a call waits for other ranks, whether
+     * data still moves or not.  0: the value of COLL_TIMEOUT, which is 300 by
+     * default. */
     double timeout;
     /* 1: a reduction combines in the same order whatever the size, the
      * algorithm and the placement.  0: as COLL_REPRODUCIBLE says. */
@@ -412,10 +413,10 @@ int coll_get_unique_id(struct coll_unique_id *id);
 
 /* Give back an id that no group will use, and its listening socket.
  *
- * An id that rank 0 has joined by has been given back already.
+ * When rank 0 joins by an id, that also gives the id back.
  *
  * Shapes:    id is from coll_get_unique_id(), in any process.
- * Result:    Nobody can join by the id any more.  In a process that has not
+ * Result:    No rank can join by the id any more.  In a process that has not
  *            made the id, or has used it, nothing changes.  A child made by
  *            fork() has a socket of its own to give back.
  * Ownership: The bytes of *id stay the caller's.
@@ -436,7 +437,7 @@ int coll_unique_id_free(const struct coll_unique_id *id);
  * Errors:    On an error *comm is untouched.
  *            COLL_ERR_INVALID: an argument or a COLL_* variable is wrong.
  *            COLL_ERR_NOMEM: there is not enough memory.
- *            COLL_ERR_BOOTSTRAP: a rank did not come within the deadline, or
+ *            COLL_ERR_BOOTSTRAP: a rank did not join within the deadline, or
  *            could not prove that it knows the secret.
  *            COLL_ERR_TRANSPORT: no transport connects two of the ranks.
  *            COLL_ERR_MISMATCH: the ranks have different settings.
@@ -452,8 +453,8 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
  *
  * The launchers are collrun, mpirun and srun by PMIx, mpiexec of MPICH and
  * Intel MPI and srun by PMI, torchrun, horovodrun, and srun without either.
- * Without a launcher the communicator has a single rank.  COLL_BOOTSTRAP names
- * one to be used.
+ * Without a launcher the communicator has a single rank.  If COLL_BOOTSTRAP is
+ * set, the launcher that it names is used.
  *
  * Shapes:    config may be NULL for the defaults.
  * Result:    *comm is ready for operations.
@@ -514,7 +515,8 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
  * Ownership: *split is the caller's, to end with coll_comm_destroy().
  * Errors:    As coll_comm_create(), and those that comm has failed with.  On an
  *            error *split is untouched.  If the communicator of one color
- *            cannot be made, comm and the other colors go on.
+ *            cannot be made, comm and the communicators of the other colors are
+ *            not affected.
  *            COLL_ERR_INVALID: a rank passed a wrong color or NULL, or has an
  *            operation running.  Every rank gets this error.
  *            COLL_ERR_PEER: a rank of comm died meanwhile.  The message has its
@@ -565,8 +567,9 @@ int coll_comm_n_hosts(const struct coll_comm *comm);
  * It counts the cores that affinity masks and the quota of the control group
  * leave, not those that are visible.
  *
- * Result:    1 or 0.  A thread of a rank that is bound to a core must leave
- *            that rank's mask to get to the spare one.
+ * Result:    1 or 0.  If the rank is bound to a core, a new thread inherits the
+ *            rank's affinity mask; to run on the spare core it must set a mask
+ *            of its own.
  * Errors:    None.  comm must not be NULL.
  * Threads:   Any.
  * Cost:      Some ms, because it looks at the machine.
@@ -610,12 +613,12 @@ int coll_comm_async_error(struct coll_comm *comm);
  * process's last communicator, the call returns when every rank has called it
  * and all communicators that were destroyed before have ended; or when the
  * group has failed or the deadline has passed.  If the process has other
- * communicators, the call waits 10 ms for ranks that have not come, or not at
- * all with coll_config.deferred.  A thread of the library then does the rest,
- * until the last communicator is destroyed or the program exits.  So ranks may
- * destroy their communicators in different orders and compute meanwhile.  If
- * the communicator has run operations on streams, later calls of this function
- * do the rest instead of a thread.
+ * communicators, the call waits at most 10 ms for ranks that have not called it
+ * yet, or not at all with coll_config.deferred.  A thread of the library then
+ * does the rest, until the last communicator is destroyed or the program exits.
+ * So ranks may destroy their communicators in different orders and compute
+ * meanwhile.  If the communicator has run operations on streams, later calls of
+ * this function do the rest instead of a thread.
  *
  * The call waits until streams have passed all operations of the communicator.
  * In a child of fork() it returns at once.
@@ -628,7 +631,8 @@ int coll_comm_async_error(struct coll_comm *comm);
  *            COLL_ERR_INVALID: a request still ran or had not been destroyed,
  *            or a group with operations of comm has not ended.
  *            COLL_ERR_PEER: a rank died.
- *            COLL_ERR_TIMEOUT: a rank did not come within the deadline.
+ *            COLL_ERR_TIMEOUT: a rank did not call this function within the
+ *            deadline.
  *            COLL_ERR_MISMATCH: the ranks had called different operations, or a
  *            message was never received.
  * Threads:   One caller, while no operation of comm runs.
@@ -642,9 +646,9 @@ int coll_comm_destroy(struct coll_comm *comm);
  * It sets out[i] = left[i] op right[i] for every i below count.
  *
  * Shapes:    count > 0 elements of type.  out is left or right, and does not
- *            overlap the other one.  Each call has any part of the vector, and
- *            parts come in any order.  The buffers are in host memory, also for
- *            operations on GPU buffers.
+ *            overlap the other one.  Each call gets some part of the vector,
+ *            and the parts may come in any order.  The buffers are in host
+ *            memory, also for operations on GPU buffers.
  * Threads:   The library calls it from any thread that is in a call of libcoll,
  *            and from its own thread; for one communicator by one thread at a
  *            time.  The function must not call libcoll: a call that would wait
@@ -723,13 +727,13 @@ int coll_op_destroy(enum coll_op op);
  * Result:    Later work in the stream finds the result in out.  Operations of a
  *            communicator run in the order of their calls, whatever their
  *            streams.  They do not wait for operations on host buffers, nor the
- *            reverse.  COLL_OK says that the call was right.  A later failure
- *            is returned by coll_comm_async_error() and by every later call;
- *            streams then go on, and results are undefined.
+ *            reverse.  COLL_OK says that the arguments were valid.  A later
+ *            failure is returned by coll_comm_async_error() and by every later
+ *            call; streams then continue, and results are undefined.
  * Ownership: Buffers stay the caller's.  Neither the GPU nor the host may write
  *            them, nor read out, until the stream has passed the operation.
- *            For a captured operation this holds as long as the graph is
- *            launched, and so it does for what a coll_user_fn needs.
+ *            For a captured operation this holds as long as the graph may be
+ *            launched.  The same is true of what a coll_user_fn needs.
  * Errors:    After these errors nothing was put into the stream.
  *            COLL_ERR_INVALID: CUDA does not know the memory (it was freed, or
  *            is host memory that is not pinned); or the memory is of another
@@ -738,9 +742,9 @@ int coll_op_destroy(enum coll_op op);
  *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, libcoll was built
  *            without CUDA, or COLL_CUDA_STAGE is too small.
  *            COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT: the calls of the ranks do not
- *            fit each other.  This is found where operations pass through the
- *            host and with COLL_CHECK=1; else when a stream stands still, and
- *            coll_comm_async_error() returns it.
+ *            match.  The call returns this if operations pass through the host,
+ *            or with COLL_CHECK=1.  Otherwise it is found when a stream makes
+ *            no progress, and coll_comm_async_error() returns it.
  * Threads:   As for operations on host buffers.  The library starts its
  *            progress thread, which carries out or watches what streams wait
  *            for.
@@ -749,8 +753,10 @@ int coll_op_destroy(enum coll_op op);
  *            (COLL_CUDA_STAGE) from the first operation that passes through the
  *            host, kept for later communicators; a call of the driver for each
  *            copy and each hand-over.  Freeing device memory waits for all
- *            streams of the context: where a stream of another rank waits for
- *            this rank's next call, and where ranks are threads, free it later.
+ *            streams of the context.  A stream may be waiting for the next call
+ *            of this thread; so free device memory before the operation or
+ *            after it has ended, above all where ranks are threads of one
+ *            process.
  */
 
 /* ---- operations --------------------------------------------------------- *
@@ -771,7 +777,7 @@ int coll_op_destroy(enum coll_op op);
  *            COLL_ERR_NOMEM: there is not enough memory.
  *            COLL_ERR_PEER: a rank died, or cannot be reached any more.
  *            COLL_ERR_TIMEOUT: the deadline passed; the message names the ranks
- *            that did not come.
+ *            that did not call the operation.
  *            COLL_ERR_MISMATCH: ranks called different operations; the message
  *            has both calls.
  *            COLL_ERR_ABORTED: a rank called coll_comm_abort().
@@ -792,8 +798,8 @@ int coll_op_destroy(enum coll_op op);
  *            invalid.
  * Result:    out[i] = op over every rank's in[i].  The order of the combination
  *            depends on the number of ranks, count, type and topology only: the
- *            same run gives the same bits, and all ranks get the same bits, but
- *            for the sign and payload of a NaN.
+ *            same run gives the same bits, and all ranks get the same bits,
+ *            except for the sign and payload of a NaN.
  * See:       coll_reduce(), coll_reduce_scatter(); lib/algo/allreduce_*.c.
  */
 int coll_allreduce(const void *in, void *out, size_t count,
@@ -1000,9 +1006,10 @@ int coll_send(const void *in, size_t count, enum coll_type type, int peer,
 int coll_recv(void *out, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
 
-/* Wait until every rank has called it.
+/* Wait until every rank has called this function.
  *
- * Result:    COLL_OK when every rank has come.
+ * Result:    COLL_OK when every rank has called coll_barrier().  With a stream,
+ *            the stream waits instead of the caller.
  * See:       lib/algo/barrier_dissemination.c.
  */
 int coll_barrier(struct coll_comm *comm, void *stream);
@@ -1035,10 +1042,10 @@ int coll_group_start(void);
  *            group, in the same order; sends and receives may be in any order.
  *            Ranks may list several communicators in different orders, unless
  *            they share a stream.  No operation may use a buffer that another
- *            one of the group writes.  Sends and receives on streams use one
- *            stream a communicator, and run before the collectives there.
- * Result:    all operations are complete; those on streams are in their
- *            streams.  The library may combine allreduces: those of a
+ *            operation of the group writes.  Sends and receives on streams use
+ *            one stream a communicator, and run before the collectives there.
+ * Result:    all operations are complete; those on streams have been put into
+ *            their streams.  The library may combine allreduces: those of a
  *            communicator that follow each other (leaving out sends and
  *            receives), have the same type and op and are together no larger
  *            than COLL_FUSE travel as one.  They can do so with an operation of
@@ -1117,7 +1124,8 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  * 64 KiB in all wait for other small ones only, and larger ones for other large
  * ones.  So a small one overtakes a large one.  alltoallv, gatherv and
  * scatterv, whose counts no rank knows completely, count as large.  No
- * operation may read what another one that has not ended writes.
+ * operation may read a buffer that another operation, which has not ended,
+ * writes.
  *
  * With a stream the operation runs when the stream reaches it, in the order of
  * the calls on streams, and has ended when the stream has passed it.
@@ -1157,18 +1165,19 @@ int coll_test(struct coll_request *request);
 
 /* Wait until the operation of a request is done.
  *
- * Shapes:    timeout is in seconds, from this call on, also while data still
- *            moves.  0 means the communicator's timeout.
+ * Shapes:    timeout is the longest time in seconds that this call waits,
+ *            whether data still moves or not.  0 means the communicator's
+ *            timeout.
  * Result:    COLL_OK when it is done or was never started.
  * Ownership: request stays the caller's.
  * Errors:    As the blocking call of the same name.
  *            COLL_ERR_TIMEOUT: the deadline passed.  The communicator has
  *            failed.  The error comes a moment after the deadline, because the
- *            library first asks which ranks have not come.
+ *            library first asks which ranks are missing.
  * Threads:   One caller at a time a communicator.
  * Cost:      No allocation.  If nothing moves for a second, the ranks compare
  *            their calls, and again after twice the time: O(log p) messages a
- *            rank, O(p) in all.  Data goes on moving meanwhile.
+ *            rank, O(p) in all.  Data still moves meanwhile.
  * See:       coll_test().
  */
 int coll_wait(struct coll_request *request, double timeout);
@@ -1210,8 +1219,8 @@ int coll_mem_alloc(void **ptr, size_t bytes);
 
 /* Allocate GPU memory that the other ranks of this host can map.
  *
- * The memory is as that of cudaMalloc(), whatever allocator the program uses
- * otherwise, so that coll_mem_register() works with it.
+ * The memory is of the kind that cudaMalloc() gives, whichever allocator the
+ * program uses elsewhere, so that coll_mem_register() works with it.
  *
  * Shapes:    bytes may be any number.  It is rounded up to a multiple of 2 MiB,
  *            so that other processes map nothing else of this process.  device
@@ -1236,8 +1245,8 @@ int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
 
 /* Free a buffer of coll_mem_alloc() or coll_mem_alloc_device().
  *
- * Shapes:    ptr is what one of these two gave.  It may be NULL; then nothing
- *            happens.
+ * Shapes:    ptr is an address that one of these two functions gave.  It may be
+ *            NULL; then nothing happens.
  * Result:    The pages of host memory go back at once.  Ranks that read from
  *            the buffer keep the addresses until they next read from new memory
  *            or their communicator ends.  For GPU memory the driver waits for
@@ -1258,7 +1267,7 @@ int coll_mem_free(void *ptr);
 
 /* Let the other ranks read a buffer in GPU memory in place.
  *
- * An operation on registered memory needs one copy less a message.  All ranks
+ * An operation on registered memory saves one copy of each message.  All ranks
  * call it, in the same order among their operations.
  *
  * Shapes:    bytes at ptr, anywhere in one allocation on this rank's GPU.
@@ -1284,9 +1293,9 @@ int coll_mem_free(void *ptr);
  *            COLL_ERR_NOMEM: there is not enough memory.
  *
  *            If ranks later break the rules for registered buffers, the
- *            operation returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without it
- *            the results are undefined; where a stream stands still for a
- *            second, coll_comm_async_error() returns the error.
+ *            operation returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without
+ *            COLL_CHECK the results are undefined; if a stream makes no
+ *            progress for a second, coll_comm_async_error() returns the error.
  * Threads:   One caller at a time a communicator.  It waits for operations on
  *            streams.
  * Cost:      Two exchanges among the ranks.  The driver maps each allocation of
