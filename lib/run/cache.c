@@ -479,46 +479,6 @@ static int is_endless(const struct coll_comm *comm,
            !comm->run->queues[CHANNEL_P2P].first;
 }
 
-/* May a request bypass the queue?  Only if nothing runs, no communicator is active, no
- * call is traced and no failure or check of old messages is due.  The bypass takes 22
- * ns a call, the queue 33 (one rank; EPYC with 2 cores): 7 % of an 8-byte allreduce of
- * two ranks. */
-static int may_dash(const struct coll_comm *comm)
-{
-    return atomic_load_explicit(&comm->run->owner, memory_order_acquire) ==
-               OWNER_NONE &&
-           !atomic_load_explicit(&comm->run->calling, memory_order_relaxed) &&
-           !coll__trace_is_on() &&
-           !atomic_load_explicit(&coll__n_active, memory_order_relaxed) &&
-           !coll__history_is_look_due(&comm->calls.history[SERIES_HOST]) &&
-           !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
-}
-
-/* Run a small idle request at once.  It stays in its list, as the latest, if it ends
- * without a wait. */
-static int call_again(struct coll_comm *comm, struct coll__kept_request *kept,
-                      const struct coll_args *args)
-{
-    struct coll_request *request = &kept->request;
-    int rc = use(kept, args);
-
-    if (rc)
-        return coll__log_done(rc);
-    comm->run->cache.latest = kept;
-    rc = coll__request_dash(request);
-    if (rc != COLL_IN_PROGRESS) {
-        give_back(kept);
-        return rc == COLL_OK ? rc : coll__log_done(rc);
-    }
-    coll__owner_acquire(comm);
-    remove_idle(&comm->run->cache, kept);
-    coll__request_join(request);
-    rc = coll__request_wait(request, comm->timeout);
-    coll__cache_put(request);
-    coll__owner_release(comm);
-    return coll__log_done(rc);
-}
-
 /* The program may have loaded the CUDA driver since the last new shape: are the call's
  * buffers on a device, so that the call is for a stream? */
 static int is_streams_after_all(const struct coll_args *args)
@@ -561,7 +521,6 @@ static int call_stream(struct coll_comm *comm, const struct coll_args *args)
 
 int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
 {
-    struct coll__kept_request *again;
     int rc;
 
     if (!comm) {
@@ -577,12 +536,6 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
             coll__comm_inherited(coll_collective_name(args->collective)));
     if (coll__is_stream_call(args))
         return coll__log_done(call_stream(comm, args));
-    if (may_dash(comm)) {
-        again = comm->run->cache.latest;
-        if (again && is_again(&again->request, args) &&
-            coll__prog_is_listed(again->request.prog))
-            return call_again(comm, again, args);
-    }
     rc = coll__owner_enter(comm, coll_collective_name(args->collective));
     if (rc)
         return coll__log_done(rc);

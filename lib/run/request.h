@@ -131,12 +131,6 @@ int coll__channel_of(const struct coll_comm *comm,
 /* Queue a request that is not running.  It begins when its channel is free. */
 int coll__request_start(struct coll_request *request);
 
-/* While nothing else runs: begin a collective of the listed engine, and carry it out as
- * far as possible without waiting.  Returns its status.  After COLL_IN_PROGRESS the
- * request must join the queue by coll__request_join(). */
-int coll__request_dash(struct coll_request *request);
-void coll__request_join(struct coll_request *request);
-
 /* Wait until the request has ended, and move all others meanwhile.  Returns its
  * status. */
 int coll__request_wait(struct coll_request *request, double timeout);
