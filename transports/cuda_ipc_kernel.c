@@ -8,6 +8,7 @@
  * slices: a round trip takes two slices of 2 ms (4505 us), so that is refused.
  */
 #include "transports/cuda_ipc.h"
+#include "lib/util/limit.h"
 #include "lib/util/param.h"
 
 #include <stdio.h>
@@ -33,8 +34,8 @@ void cuda_ipc__wish(const struct cuda_ipc *tp, struct cuda_ipc_wish *out)
         .engine = engine_wanted(),
         .has_mps = coll__cuda_has_mps(tp->home.device),
         .pid = (int)getpid(),
-        .may_shrink = !coll__param_bytes(PARAM_CUDA_SLOT),
-        .most = min_size(coll__param_bytes(PARAM_CUDA_KERNEL_MAX),
+        .may_shrink = !coll__limit(LIMIT_CUDA_SLOT),
+        .most = min_size(coll__limit(LIMIT_CUDA_KERNEL_MAX),
                          SIZE_MAX / 2)}; /* SIZE_MAX: all */
     memcpy(out->uuid, tp->home.uuid, 16);
 }

@@ -9,8 +9,8 @@
  * An allocation without registrations is idle.  Its owner may free it then, so no other
  * rank may have it mapped at that moment.  Only the library's own allocations
  * (lib/device/cuda_buffer.c) stay mapped: they are lent until all ranks have closed them.
- * The COLL_CUDA_MAPS most recently used of each rank stay, for when they are registered
- * again.
+ * The most recently used of each rank stay, for when they are registered again; the limit
+ * cuda_maps says how many.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"

@@ -9,7 +9,7 @@
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,8 +68,8 @@ static int is_of_this_process(const struct opening *o, int rank)
 /* All ranks of a host use the lowest rank's sizes. */
 static void choose_sizes(struct cuda_ipc *tp, struct offer *offer)
 {
-    size_t n = (size_t)coll__param_int(PARAM_CUDA_SLOTS);
-    size_t slot = coll__param_bytes(PARAM_CUDA_SLOT);
+    size_t n = coll__limit(LIMIT_CUDA_SLOTS);
+    size_t slot = coll__limit(LIMIT_CUDA_SLOT);
     size_t n_peers = (size_t)max_int(1, tp->local_size - 1);
 
     n = min_size(max_size(n, 1), MOST_SLOTS);

@@ -8,7 +8,7 @@
  */
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 #include "transports/cuda_ipc.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
 /* Fill in the members that every exchange carries. */
 static struct cuda_ipc_part say(const struct cuda_ipc *tp)
 {
-    long n_idle = coll__param_int(PARAM_CUDA_MAPS);
+    size_t n_idle = coll__limit(LIMIT_CUDA_MAPS);
 
     return (struct cuda_ipc_part){
         .n_idle = n_idle > MOST_IDLE ? MOST_IDLE : (int32_t)n_idle,

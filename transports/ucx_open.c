@@ -10,9 +10,9 @@
  * names again.  If a link is missing, they exchange addresses and make links; after the
  * first communicator of the same processes none is missing.
  *
- * Endpoints: up to COLL_UCX_MESH ranks are all connected in open(), so that no rank has
- * to answer a connection request during other work.  For more ranks that would take too
- * long; they connect at their first message.
+ * Endpoints: up to the limit ucx_mesh, all ranks are connected in open(), so that no rank
+ * has to answer a connection request during other work.  For more ranks that would take
+ * too long; they connect at their first message.
  */
 #include "transports/ucx.h"
 #include "transports/list.h"
@@ -20,7 +20,7 @@
 #include "transports/ucx_price.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@
 struct hello {
     int32_t status;
     uint32_t address_len;
-    int32_t mesh;  /* COLL_UCX_MESH there */
+    int32_t mesh;  /* the limit ucx_mesh there */
     int32_t is_in; /* it can be reached */
     int32_t n_new; /* links that it has to make */
     struct ucx_id id;
@@ -344,12 +344,12 @@ static int n_new_of_all(const struct hello *hellos, int size)
 
 /* Join the others.  Every rank makes the same calls of allgather(), whatever has
  * failed on it, and the next call tells the others.  All ranks are connected here if
- * there are at most COLL_UCX_MESH of them on every rank; else they connect at their
- * first message. */
+ * their number is within every rank's limit ucx_mesh; else they connect at their first
+ * message. */
 static int join(struct ucx *ucx, const struct coll__tp_env *env,
                 struct hello *hellos)
 {
-    struct hello mine = {.mesh = coll__param_int(PARAM_UCX_MESH)};
+    struct hello mine = {.mesh = (int32_t)coll__limit(LIMIT_UCX_MESH)};
     unsigned char *addresses = NULL;
     size_t len = 0;
     int rc, n_new = 0;

@@ -8,7 +8,7 @@
  *
  *     lane[0]:  1:rc_mlx5/mlx5_0:1.0 md[4]   -> addr[0].md[4]/ib/...  am am_bw#0
  *
- * If no endpoint is connected yet (more ranks than COLL_UCX_MESH), the choice is
+ * If no endpoint is connected yet (more ranks than the limit ucx_mesh), the choice is
  * predicted by the same rules.
  */
 #include "transports/ucx_price.h"

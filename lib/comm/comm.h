@@ -123,7 +123,7 @@ struct coll__ending {
 
 /* Which channel carries which messages.  Collectives are small or large by the bytes of
  * all ranks together, so that a small one does not wait for a large one
- * (COLL_OVERTAKE).  Operations of streams have a channel of their own, so that they and
+ * (the limit overtake).  Operations of streams have a channel of their own, so that they and
  * the host's operations do not wait for each other.  Sends and receives use CHANNEL_P2P
  * and up. */
 enum {

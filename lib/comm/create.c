@@ -16,6 +16,7 @@
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 #include "lib/util/files.h"
+#include "lib/util/limit.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/ucx_price.h"
@@ -65,7 +66,6 @@ static int read_settings(struct coll__settings *settings)
              transports);
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
     settings->fuse = coll__param_bytes(PARAM_FUSE);
-    settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
     settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
     settings->levels_min = coll__param_bytes(PARAM_CUDA_LEVELS);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
@@ -73,12 +73,13 @@ static int read_settings(struct coll__settings *settings)
     return COLL_OK;
 }
 
-/* Read the tuning file, if the environment names one. */
+/* Read the tuning file, if the environment names one, and what depends on its limits. */
 static int read_tune(struct coll_comm *comm)
 {
     int rc = coll__tune_open(&comm->tune);
 
     comm->settings.tune = coll__tune_hash(comm->tune);
+    comm->settings.overtake = coll__limit(LIMIT_OVERTAKE);
     return rc;
 }
 
@@ -148,8 +149,6 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
         if (a->fuse != b->fuse)
             return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
-        if (a->overtake != b->overtake)
-            return differ_bytes(r, "COLL_OVERTAKE", a->overtake, b->overtake);
         if (a->stage != b->stage)
             return differ_bytes(r, "COLL_CUDA_STAGE", a->stage, b->stage);
         if (a->levels_min != b->levels_min)

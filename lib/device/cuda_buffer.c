@@ -106,7 +106,7 @@ static size_t missed_on(int device)
 
 static int cannot(size_t len, int device, CUresult rc)
 {
-    char why[256], missed[160] = "";
+    char why[256], missed[192] = "";
     int status = coll__cuda_verdict(rc, "cuMemAlloc", why, sizeof(why));
     size_t missed_len = missed_on(device);
 
@@ -114,7 +114,7 @@ static int cannot(size_t len, int device, CUresult rc)
         snprintf(missed, sizeof(missed),
                  "; %zu bytes were freed while other ranks had them mapped, "
                  "and come back when all register or deregister (or at once: "
-                 "COLL_CUDA_MAPS=0)",
+                 "the limit cuda_maps is 0 in the tuning file)",
                  missed_len);
     log_error("mem",
               "cannot allocate %zu bytes on GPU %d: %s%s; see nvidia-smi for "

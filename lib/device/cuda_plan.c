@@ -12,7 +12,7 @@
 #include "lib/device/cuda_plan_host.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -197,7 +197,7 @@ static int write_all(const struct coll__kernel_step *steps, int n, void **image,
 static unsigned blocks_for(const struct coll__kernel_step *steps, int n,
                            unsigned most)
 {
-    size_t asked = (size_t)coll__param_int(PARAM_CUDA_KERNEL_BLOCKS), len = 0;
+    size_t asked = coll__limit(LIMIT_CUDA_KERNEL_BLOCKS), len = 0;
 
     for (int i = 0; i < n; i++)
         len = max_size(len, steps[i].len);

@@ -29,7 +29,21 @@
     /* from this length on a message in a region is read in place */           \
     X(MEM_MIN, "mem_min", 16 * COLL__KIB, COLL__TIB)                           \
     /* from this many bytes on results are written past the caches */          \
-    X(STREAM_MIN, "stream_min", 48 * COLL__MIB, COLL__TIB)
+    X(STREAM_MIN, "stream_min", 48 * COLL__MIB, COLL__TIB)                     \
+    /* up to this many bytes a collective overtakes larger ones */             \
+    X(OVERTAKE, "overtake", 64 * COLL__KIB, COLL__TIB)                         \
+    /* up to this many ranks UCX connects all of them when it is opened */     \
+    X(UCX_MESH, "ucx_mesh", 64, 1 << 20)                                       \
+    /* a slot between two GPUs, a multiple of 64; 0: chosen by their number */ \
+    X(CUDA_SLOT, "cuda_slot", 0, 16 * COLL__MIB)                               \
+    /* slots from one rank's GPU to another's, 1 at least */                   \
+    X(CUDA_SLOTS, "cuda_slots", 2, 64)                                         \
+    /* idle allocations of each other rank's GPU that stay mapped */           \
+    X(CUDA_MAPS, "cuda_maps", 8, 1024)                                         \
+    /* up to this many bytes of all ranks an operation is one kernel */        \
+    X(CUDA_KERNEL_MAX, "cuda_kernel_max", 256 * COLL__KIB, COLL__TIB)          \
+    /* blocks of that kernel; 0: chosen by its longest step */                 \
+    X(CUDA_KERNEL_BLOCKS, "cuda_kernel_blocks", 0, 1024)
 
 enum coll__limit {
 #define X(id, name, standard, most) LIMIT_##id,

@@ -63,9 +63,6 @@ enum coll__param_kind {
     X(FUSE, PARAM_BYTES, "64K", NULL,                                          \
       "allreduces of a group that are no larger in all travel as one; 0 "      \
       "never")                                                                 \
-    X(OVERTAKE, PARAM_BYTES, "64K", NULL,                                      \
-      "collectives that move no more than this in all do not wait for larger " \
-      "ones that were started before; 0: none goes ahead")                     \
     X(CACHE, PARAM_BYTES, "32M", NULL,                                         \
       "memory of the plans that a communicator keeps for its next calls")      \
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
@@ -85,22 +82,6 @@ enum coll__param_kind {
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
       "from the sender's memory, where the kernel allows it")                  \
-    X(CUDA_SLOT, PARAM_BYTES, "0", NULL,                                       \
-      "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "     \
-      "64M of a rank's device memory give, 16M at most")                       \
-    X(CUDA_SLOTS, PARAM_INT, "2", NULL,                                        \
-      "slots from one rank's GPU to another's, 1 to 64, and as many for "      \
-      "sends "                                                                 \
-      "and receives")                                                          \
-    X(CUDA_MAPS, PARAM_INT, "8", NULL,                                         \
-      "allocations of coll_mem_alloc_device() on each other rank's GPU that "  \
-      "stay mapped when nothing of them is registered any more, 0 to 1024; "   \
-      "the "                                                                   \
-      "least of all ranks counts.  Those that are freed come back when ranks " \
-      "next register or deregister memory")                                    \
-    X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
-      "up to this many ranks, UCX connects all of them at once at the start; " \
-      "more connect at their first use; the least of all ranks counts")        \
     X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|kernel|staged",            \
       "how operations on GPU buffers are carried out: by streams alone, from " \
       "GPU to GPU, as operations of the stream (queued) or by one kernel "     \
@@ -108,18 +89,8 @@ enum coll__param_kind {
       "waits for the other ranks' (kernel), or through pinned memory of the "  \
       "host, where each call is compared with the other ranks' (staged); "     \
       "auto: "                                                                 \
-      "by streams alone where all ranks of a host can, by a kernel up to "     \
-      "COLL_CUDA_KERNEL_MAX")                                                  \
-    X(CUDA_KERNEL_MAX, PARAM_BYTES, "256K", NULL,                              \
-      "up to so many bytes of all ranks' parts together, an operation on GPU " \
-      "buffers is one kernel that goes through all of its steps, where each "  \
-      "rank has a GPU of its own: the time is that of launches then, of "      \
-      "which "                                                                 \
-      "streams need three a message; above, copies by streams are faster")     \
-    X(CUDA_KERNEL_BLOCKS, PARAM_INT, "0", NULL,                                \
-      "blocks of that kernel; 0: one for each 16K of its longest step, 16 at " \
-      "most.  No more than half of what the GPU runs at once, by all ranks "   \
-      "that share it")                                                         \
+      "by streams alone where all ranks of a host can, by a kernel if the "    \
+      "operation is small")                                                    \
     X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \

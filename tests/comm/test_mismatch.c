@@ -2,6 +2,7 @@
 /* test_mismatch.c - ranks that do not call the same end soon, each with a sentence that
  * has both calls. */
 #include "tests/support/world.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -319,7 +320,7 @@ START_TEST(a_mismatch_of_long_ago_names_no_call_for_another)
     int still_run = _i / 2;
 
     setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
-    setenv("COLL_OVERTAKE", "1000", 1); /* those that follow */
+    coll__limit_assume(LIMIT_OVERTAKE, 1000); /* those that follow */
     ck_assert_int_eq(world_fork(2, disagree_long_ago, &still_run, DEADLINE), 0);
 }
 END_TEST

@@ -2,6 +2,7 @@
 /* test_cuda_buffer.c - GPU memory of coll_mem_alloc_device(), over the fake CUDA
  * driver: where it lies, what it is good for, who may free it and when. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -396,7 +397,7 @@ static int churn(struct world_rank *me)
 START_TEST(ranks_may_be_threads)
 {
     setenv("FAKE_CUDA_DEVICES", _i ? "2" : "1", 1);
-    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(3, churn, NULL, patient(60)), 0);
@@ -410,7 +411,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, it_is_memory_of_the_device_that_is_named);
     tcase_add_test(tc, the_current_context_goes_first);

@@ -3,6 +3,7 @@
  * fake CUDA driver: each allocation once, the ones used last, and none that is not the
  * same any more; what others have mapped is not given back to the driver. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static int evict(struct world_rank *me)
 /* _i: ranks */
 START_TEST(the_one_used_longest_ago_goes)
 {
-    setenv("COLL_CUDA_MAPS", "2", 1);
+    coll__limit_assume(LIMIT_CUDA_MAPS, 2);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(_i, evict, NULL, patient(60)), 0);
 }
@@ -156,7 +157,7 @@ static int use(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_used_is_not_closed)
 {
-    setenv("COLL_CUDA_MAPS", "1", 1);
+    coll__limit_assume(LIMIT_CUDA_MAPS, 1);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(_i, use, NULL, patient(60)), 0);
 }
@@ -170,7 +171,7 @@ static int keep_none(struct world_rank *me)
     char *at;
 
     if (me->rank == me->size - 1)
-        setenv("COLL_CUDA_MAPS", "0", 1);
+        coll__limit_assume(LIMIT_CUDA_MAPS, 0);
     WORLD_CHECK(me, !staged_join(&r, me));
     before = mapped(&r);
     world_meet(me);
@@ -481,7 +482,7 @@ static int hold(struct world_rank *me)
 
 START_TEST(threads_lend_nothing)
 {
-    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(3, hold, NULL, patient(60)), 0);
 }
@@ -494,7 +495,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, the_one_used_longest_ago_goes, 2, 5);
     tcase_add_loop_test(tc, what_is_used_is_not_closed, 2, 5);

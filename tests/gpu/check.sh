@@ -124,10 +124,12 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
     part 60 kernel env COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads \
         --within 50 $ranks --json "$reports/ranks_kernel.json"
     # rings, whose ranks pass on what they take, with few and short slots
-    part 40 slots env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
+    echo '{"version": 1, "limits": {"cuda_slots": 3, "cuda_slot": "64K"}}' \
+        > "$scratch/slots.json"
+    part 40 slots env COLL_ALGO=ring "COLL_TUNE_FILE=$scratch/slots.json" \
         $run "$library/tests/gpu/ranks" --within 30 $ranks \
         --json "$reports/ranks_slots.json" random replay register
-    part 40 slots_kernel env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
+    part 40 slots_kernel env COLL_ALGO=ring "COLL_TUNE_FILE=$scratch/slots.json" \
         COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 $ranks \
         --json "$reports/ranks_slots_kernel.json" random replay register
     # several hosts, as far as libcoll tells them apart on one machine

@@ -4,6 +4,7 @@
 #include "include/coll/coll.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "lib/util/limit.h"
 
 #include <check.h>
 #include <signal.h>
@@ -113,25 +114,8 @@ START_TEST(none_overtakes_where_that_is_not_wanted)
     int is_in_order = 1;
 
     setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
-    setenv("COLL_OVERTAKE", "0", 1);
+    coll__limit_assume(LIMIT_OVERTAKE, 0);
     ck_assert_int_eq(world_fork(2 + _i / 2, pass, &is_in_order, DEADLINE), 0);
-}
-END_TEST
-
-static int want_otherwise(struct world_rank *me)
-{
-    struct coll_comm *comm;
-
-    setenv("COLL_OVERTAKE", me->rank == 1 ? "100" : "64K", 1);
-    EXPECT(me, coll_comm_create_oob(&comm, &me->oob, NULL), COLL_ERR_MISMATCH,
-           "COLL_OVERTAKE");
-    WORLD_CHECK(me, strstr(coll_last_error(), "65536"));
-    return 0;
-}
-
-START_TEST(all_ranks_must_let_the_same_overtake)
-{
-    ck_assert_int_eq(world_fork(3, want_otherwise, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -451,7 +435,6 @@ int main(void)
     tcase_set_timeout(c, patient(3 * DEADLINE));
     tcase_add_loop_test(c, a_small_one_does_not_wait_for_a_large_one, 0, 8);
     tcase_add_loop_test(c, none_overtakes_where_that_is_not_wanted, 0, 4);
-    tcase_add_test(c, all_ranks_must_let_the_same_overtake);
     tcase_add_loop_test(c, messages_of_two_ranks_go_beside_collectives, 0, 2);
     tcase_add_loop_test(c, random_operations_end_well_in_any_order, 0,
                         is_quick ? 8 : 24);

@@ -27,12 +27,12 @@ FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right 30 --ranks 4,8 --seed 2 random
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right 30 --ranks 3 --seed 3 random
 # two GPUs that are apart, by streams and by kernels
 FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=0-1 right 30 --ranks 4 --seed 12 random replay abort death
-FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=1-3 COLL_CUDA_KERNEL_MAX=1G \
+FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=1-3 COLL_TUNE_FILE=$(limits cuda_kernel_max=1G) \
     right 30 --ranks 4 --seed 13 random abort death
 FAKE_CUDA_IPC=0 right 30 --ranks 3 --seed 4 random
 CUDA_DEVICE_MAX_CONNECTIONS=1 right 30 --ranks 2 --seed 5 random
 COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5,6 --seed 8 random
-COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right 40 --ranks 3,5 --seed 9 random
+COLL_TUNE_FILE=$(limits cuda_slot=192 cuda_slots=1) right 40 --ranks 3,5 --seed 9 random
 COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
 COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
 # several hosts: from GPU to GPU within each, and what does not go so
@@ -40,8 +40,8 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2> "$err"; then
     FAKE_CUDA_DEVICES=2 COLL_CUDA_LEVELS=0 right 60 --ranks 4,6 --hosts 2 --seed 14 random abort death
     COLL_CUDA_LEVELS=0 COLL_CUDA_STAGE=64K right 40 --ranks 6,8 --hosts 3 --seed 15 random
     COLL_CUDA_LEVELS=0 COLL_CHECK=1 right 40 --ranks 4 --hosts -2 --seed 16 random
-    FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 COLL_CUDA_LEVELS=0 COLL_CUDA_KERNEL_MAX=1G \
-        right 40 --ranks 8 --hosts 2 --seed 17 random abort death
+    FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 COLL_CUDA_LEVELS=0 \
+        COLL_TUNE_FILE=$(limits cuda_kernel_max=1G) right 40 --ranks 8 --hosts 2 --seed 17 random abort death
     right 30 --ranks 3,5 --hosts 2 --seed 18 random
 fi
 # GPUs of a machine that a file describes, and ranks that are not in their order
@@ -69,15 +69,16 @@ right 40 --ranks 2,4,8 abort death
 
 # as one kernel: small ones where each rank has a GPU, or all; processes that share one
 # run at once under MPS, threads anyway
-FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_MAX=8K right 40 --ranks 2,4 --seed 10
+FAKE_CUDA_DEVICES=4 COLL_TUNE_FILE=$(limits cuda_kernel_max=8K) right 40 --ranks 2,4 \
+    --seed 10
 COLL_CUDA_ENGINE=kernel
 export COLL_CUDA_ENGINE
 FAKE_CUDA_ATTRIBUTES=133=1 right 40 --ranks 1,2,5,8 --seed 11 random
-FAKE_CUDA_ATTRIBUTES=133=1 COLL_CUDA_KERNEL_BLOCKS=3 COLL_CUDA_SLOT=4K COLL_CUDA_SLOTS=1 \
-    right 30 --ranks 3,5 --seed 12 random
+FAKE_CUDA_ATTRIBUTES=133=1 \
+    COLL_TUNE_FILE=$(limits cuda_kernel_blocks=3 cuda_slot=4K cuda_slots=1) right 30 --ranks 3,5 --seed 12 random
 FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right 30 --ranks 4,8 \
     --seed 13 random
-FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_BLOCKS=2 right 40 --ranks 2,4 replay abort death
+FAKE_CUDA_DEVICES=4 COLL_TUNE_FILE=$(limits cuda_kernel_blocks=2) right 40 --ranks 2,4 replay abort death
 unset COLL_CUDA_ENGINE
 COLL_CUDA_ENGINE=staged right 40 --ranks 2,4,8 abort death
 

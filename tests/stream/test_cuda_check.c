@@ -2,6 +2,7 @@
 /* test_cuda_check.c - COLL_CHECK=1 over the fake CUDA driver: calls from GPU to GPU that
  * are not alike on all ranks end as COLL_ERR_MISMATCH, whatever the difference. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -351,7 +352,7 @@ int main(void)
     int failed;
 
     setenv("COLL_CHECK", "1", 1);
-    setenv("COLL_CUDA_SLOT", "4K", 0);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, calls_that_are_not_alike_are_told, 0,
                         4 * (N_DEEDS - 1));

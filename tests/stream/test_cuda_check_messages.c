@@ -3,6 +3,7 @@
  * from GPU to GPU whose ends are not alike end as COLL_ERR_MISMATCH, before a byte has
  * come; and those that are alike go as ever. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -280,7 +281,7 @@ int main(void)
     int failed;
 
     setenv("COLL_CHECK", "1", 1);
-    setenv("COLL_CUDA_SLOT", "4K", 0);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, ends_that_are_not_alike_are_told, 0, N_DIFFERENCES);
     tcase_add_loop_test(tc, groups_of_messages_are_compared, 2, 5);

@@ -4,6 +4,7 @@
  * wait for a rank that fails. */
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -84,14 +85,18 @@ static int is_kernel(const struct rank *k, size_t n)
                : -1;
 }
 
+#define KIB ((size_t)1 << 10)
+
 static const struct choice {
-    const char *engine, *most, *devices, *attributes;
+    const char *engine;
+    size_t most; /* the limit cuda_kernel_max */
+    const char *devices, *attributes;
     int small, large; /* of 4 KB and of 1.2 MB */
 } choices[] = {
-    {"auto", "256K", "2", "", 1, 0},     {"auto", "16M", "2", "", 1, 1},
-    {"auto", "0", "2", "", 0, 0},        {"auto", "256K", "1", "", 0, 0},
-    {"queued", "256K", "2", "", 0, 0},   {"kernel", "0", "2", "", 1, 1},
-    {"kernel", "0", "1", "133=1", 1, 1},
+    {"auto", 256 * KIB, "2", "", 1, 0},   {"auto", 16384 * KIB, "2", "", 1, 1},
+    {"auto", 0, "2", "", 0, 0},           {"auto", 256 * KIB, "1", "", 0, 0},
+    {"queued", 256 * KIB, "2", "", 0, 0}, {"kernel", 0, "2", "", 1, 1},
+    {"kernel", 0, "1", "133=1", 1, 1},
 };
 
 static int chooses(struct world_rank *me)
@@ -112,7 +117,7 @@ START_TEST(small_ones_are_where_each_rank_has_a_gpu)
     struct choice c = choices[_i];
 
     setenv("COLL_CUDA_ENGINE", c.engine, 1);
-    setenv("COLL_CUDA_KERNEL_MAX", c.most, 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, c.most);
     setenv("FAKE_CUDA_DEVICES", c.devices, 1);
     setenv("FAKE_CUDA_ATTRIBUTES", c.attributes, 1);
     ck_assert_int_eq(world_fork(2, chooses, &c, patient(60)), 0);
@@ -124,7 +129,7 @@ static int differ(struct world_rank *me)
 {
     struct rank k;
 
-    setenv("COLL_CUDA_KERNEL_MAX", me->rank ? "0" : "64K", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, me->rank ? 0 : 64 * KIB);
     setenv("COLL_CUDA_ENGINE", me->rank ? "queued" : "auto", 1);
     WORLD_CHECK(me, !join(&k, me));
     WORLD_CHECK(me, is_kernel(&k, 1000) == 1);
@@ -159,7 +164,7 @@ static int share(struct world_rank *me)
 START_TEST(threads_share_a_gpu_that_has_room_for_all)
 {
     setenv("COLL_CUDA_ENGINE", "kernel", 1);
-    setenv("COLL_CUDA_KERNEL_BLOCKS", "8", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_BLOCKS, 8);
     setenv("FAKE_CUDA_ATTRIBUTES", "16=2", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     ck_assert_int_eq(world_threads(4, share, NULL, patient(60)), 0);
@@ -293,7 +298,7 @@ START_TEST(kernels_that_wait_go_on_when_a_rank_fails)
     enum way way = (enum way)_i;
 
     setenv("FAKE_CUDA_DEVICES", "3", 1);
-    setenv("COLL_CUDA_KERNEL_BLOCKS", "2", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_BLOCKS, 2);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(3, left_alone, &way, patient(60)), way == KILL);
 }

@@ -2,6 +2,7 @@
 /* test_cuda_memory.c - what communicators hold of GPU memory and of pinned memory,
  * over the fake CUDA driver: as much as they say, and no more than they promise. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdlib.h>
 
@@ -95,7 +96,7 @@ static int hold_by_default(struct world_rank *me)
 /* _i: ranks */
 START_TEST(slots_take_no_more_than_64_mib)
 {
-    unsetenv("COLL_CUDA_SLOT");
+    coll__limit_assume(LIMIT_CUDA_SLOT, 0);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(_i, hold_by_default, NULL, patient(60)), 0);
 }
@@ -141,7 +142,7 @@ static int hold_steps(struct world_rank *me)
 START_TEST(steps_on_the_gpu_are_counted)
 {
     setenv("COLL_CUDA_ENGINE", "kernel", 1);
-    setenv("COLL_CUDA_SLOT", "16K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 16 << 10);
     setenv("FAKE_CUDA_DEVICES", "4", 1);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(_i, hold_steps, NULL, patient(60)), 0);
@@ -180,8 +181,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "256K", 1);
-    setenv("COLL_CUDA_SLOTS", "2", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 256 << 10);
+    coll__limit_assume(LIMIT_CUDA_SLOTS, 2);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_communicator_holds_what_it_says, 1,
                         getenv("TEST_QUICK") ? 5 : 6);

@@ -3,6 +3,7 @@
  * groups, large and small, beside collectives, captured, and those that nobody takes. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static int all_to_all(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_group_exchanges_messages_of_all_lengths)
 {
-    setenv("COLL_CUDA_SLOTS", _i % 2 ? "1" : "2", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOTS, _i % 2 ? 1 : 2);
     patient_timeout(30);
     ck_assert_int_eq(world_fork(_i, all_to_all, NULL, patient(60)), 0);
 }
@@ -264,7 +265,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_group_exchanges_messages_of_all_lengths, 1, 7);
     tcase_add_test(tc, ranks_may_be_threads);

@@ -3,6 +3,7 @@
  * the fake CUDA driver: these use memory of the host, by streams and by kernels, and
  * rings go round them. */
 #include "tests/stream/registered.h"
+#include "lib/util/limit.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static void set_scene(int by_kernel)
     setenv("FAKE_CUDA_NVLINK", "1", 1);
     setenv("FAKE_CUDA_DELAY", "10", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    setenv("COLL_CUDA_KERNEL_MAX", by_kernel ? "1G" : "0", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, by_kernel ? 1 << 30 : 0);
     registered_count = COUNT;
     patient_timeout(60);
 }
@@ -236,7 +237,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, all_ranks_get_what_they_should, 0, 4);
     tcase_add_loop_test(tc, ranks_may_be_threads, 0, 2);

@@ -3,6 +3,7 @@
  * and its delays: calls in other orders on other ranks, where that is allowed; where it
  * is not, nobody waits for ever. */
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -234,7 +235,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, communicators_of_their_own_streams_go_in_any_order,
                         1, 6);

@@ -3,6 +3,7 @@
  * what others give, with fewer copies; what is wrong on one rank all are told; and what
  * happens where one rank passes others. */
 #include "tests/stream/registered.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <signal.h>
@@ -54,7 +55,7 @@ END_TEST
 START_TEST(ranks_may_be_threads)
 {
     setenv("FAKE_CUDA_DEVICES", _i ? "2" : "1", 1);
-    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(3, use, "", patient(60)), 0);
@@ -336,7 +337,7 @@ static int go_stale(struct world_rank *me)
 
 START_TEST(freed_memory_is_not_taken_for_what_was_registered)
 {
-    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(2, go_stale, NULL, patient(60)), 0);
 }
@@ -436,7 +437,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, registered_buffers_save_copies, 1, 6);
     tcase_add_loop_test(tc, a_broadcast_is_copied_once, 2, 6);

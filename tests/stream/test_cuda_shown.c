@@ -3,6 +3,7 @@
  * fake CUDA driver: long ones move fewer bytes, short ones go by slots, and memory that
  * is registered elsewhere is found there. */
 #include "tests/stream/registered.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <signal.h>
@@ -20,7 +21,7 @@ static void set_scene(int size, int count)
     snprintf(text, sizeof(text), "%d", size);
     setenv("FAKE_CUDA_DEVICES", text, 1);
     setenv("FAKE_CUDA_DELAY", "10", 1);
-    setenv("COLL_CUDA_KERNEL_MAX", "1G", 1);
+    coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 1 << 30);
     registered_count = count;
     patient_timeout(60);
 }

@@ -5,6 +5,7 @@
 #include "lib/comm/comm.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "lib/util/limit.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -311,7 +312,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_CUDA_SLOT", "4K", 0);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_rank_that_never_calls_is_named, 2, 5);
     tcase_add_test(tc, ranks_that_are_threads_are_watched_as_well);

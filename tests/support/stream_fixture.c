@@ -2,6 +2,7 @@
 /* stream_fixture.c - ranks with a stream each over the fake CUDA driver. */
 #include "tests/support/stream_fixture.h"
 #include "tests/support/patience.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
@@ -72,14 +73,12 @@ int stream_run(const struct stream_scene *scene)
     setenv("FAKE_CUDA_DEVICES", text, 1);
     snprintf(text, sizeof(text), "%u", scene->seed);
     setenv("FAKE_CUDA_SEED", text, 1);
-    snprintf(text, sizeof(text), "%d", scene->n_slots);
-    setenv("COLL_CUDA_SLOTS", text, 1);
-    snprintf(text, sizeof(text), "%zu", scene->slot);
-    setenv("COLL_CUDA_SLOT", text, 1);
+    coll__limit_assume(LIMIT_CUDA_SLOTS, (size_t)scene->n_slots);
+    coll__limit_assume(LIMIT_CUDA_SLOT, scene->slot);
     /* the fake driver's processes run at once, as with MPS */
     if (stream_kernel_blocks) {
-        snprintf(text, sizeof(text), "%d", stream_kernel_blocks);
-        setenv("COLL_CUDA_KERNEL_BLOCKS", text, 1);
+        coll__limit_assume(LIMIT_CUDA_KERNEL_BLOCKS,
+                           (size_t)stream_kernel_blocks);
         setenv("COLL_CUDA_ENGINE", "kernel", 1);
         setenv("FAKE_CUDA_ATTRIBUTES", "133=1", 1);
     }

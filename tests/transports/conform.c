@@ -416,7 +416,7 @@ END_TEST
 
 START_TEST(random_scripts_end_well_when_connected_at_first_use)
 {
-    setenv("COLL_UCX_MESH", "0", 1);
+    coll__limit_assume(LIMIT_UCX_MESH, 0);
     run(_i, (struct scenario){.victim = -1, .body = conform_script});
 }
 END_TEST

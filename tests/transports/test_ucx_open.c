@@ -6,6 +6,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "lib/topo/topo.h"
+#include "lib/util/limit.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 #include "transports/ucx.h"
@@ -85,7 +86,7 @@ static int mesh_of_its_own(struct world_rank *me)
     struct coll_comm *comm = NULL;
 
     if (me->rank == *(int *)me->arg)
-        setenv("COLL_UCX_MESH", "0", 1);
+        coll__limit_assume(LIMIT_UCX_MESH, 0);
     WORLD_CHECK(me, !join(me, &comm));
     WORLD_CHECK(me, !world_sum(comm, 10));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
@@ -212,7 +213,7 @@ static int lose_one_of_the_whole(struct world_rank *me)
     int rc;
 
     signal(SIGUSR1, quit);
-    setenv("COLL_UCX_MESH", "3", 1);
+    coll__limit_assume(LIMIT_UCX_MESH, 3);
     WORLD_CHECK(me, !join(me, &comm));
     sleeper = me->rank == 1 ? me : NULL;
     start = coll__now();
