@@ -2,8 +2,9 @@
 /* env.c - "collrun": COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET.  collrun sets
  * them, or a user who starts the ranks by hand.
  *
- * collrun also hands rank 0 a socket that listens at COLL_ROOT already
- * (COLL_ROOT_FD), so that no other program can take the port meanwhile.
+ * collrun also hands rank 0 a socket that listens at COLL_ROOT already, so that no other
+ * program can take the port meanwhile.  COLL_ROOT_FD is its number: between collrun and
+ * this file alone, and no parameter.
  */
 #include "lib/net/auth.h"
 #include "lib/boot/rendezvous.h"
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,14 +49,13 @@ static int detect(void)
  * original stays open, so that a second group can meet there. */
 static int inherited_socket(uint16_t port)
 {
-    int is_listening = 0, fd, copy;
+    const char *text = getenv("COLL_ROOT_FD");
+    int is_listening = 0, fd = text ? atoi(text) : -1, copy;
     socklen_t len = sizeof(is_listening);
     struct coll__addr addrs[COLL__MAX_ADDRS];
 
-    if (!coll__param_is_set(PARAM_ROOT_FD))
-        return -1;
-    fd = (int)coll__param_int(PARAM_ROOT_FD);
-    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) ||
+    if (fd < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) ||
         !is_listening || coll__net_own_addrs(fd, addrs) < 1 ||
         coll__net_port(&addrs[0]) != port)
         return -1; /* a program in between has closed it: listen anew */

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Variables of the library's programs begin with these: benchmarks/compare's, and an
- * old one of coll_train, which tells the user what has replaced it. */
-static const char *const of_programs[] = {"COLL_COMPARE_", "COLL_DATA"};
+/* Variables of the library's programs begin with these: benchmarks/compare's, an old one
+ * of coll_train, which tells the user what has replaced it, and the one by which collrun
+ * hands rank 0 its socket. */
+static const char *const of_programs[] = {"COLL_COMPARE_", "COLL_DATA",
+                                          "COLL_ROOT_FD"};
 
 static int is_parameter(const char *name)
 {

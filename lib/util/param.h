@@ -25,8 +25,6 @@ enum coll__param_kind {
     X(SIZE, PARAM_INT, "", NULL, "the number of ranks; collrun sets it")       \
     X(ROOT, PARAM_TEXT, "", NULL,                                              \
       "rank 0's rendezvous address, HOST:PORT; collrun sets it")               \
-    X(ROOT_FD, PARAM_INT, "", NULL,                                            \
-      "rank 0's listening socket, inherited; collrun sets it")                 \
     X(JOB_SECRET, PARAM_TEXT, "", NULL,                                        \
       "what the ranks of a job prove to each other; collrun sets it")          \
     X(JOB_SECRET_FILE, PARAM_TEXT, "", NULL,                                   \

@@ -50,6 +50,7 @@ shows '^COLL_TIMEOUT=300$' --params
 COLL_TIMEOUT=5 shows '^COLL_TIMEOUT=5  (default 300)  (set)$' --params
 COLL_JOB_SECRET=abracadabra shows '^COLL_JOB_SECRET=(set, not shown)' --params
 ! grep -q abracadabra "$out" || fail "a secret is shown"
+! grep -q COLL_ROOT_FD "$out" || fail "what collrun alone sets is shown"
 
 COLL_TOPO_FILE=$fixture.xml shows . --topology
 diff "$fixture.txt" "$out" > "$err" || fail "--topology is not the machine in the file"
