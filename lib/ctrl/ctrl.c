@@ -38,11 +38,11 @@ struct coll__frame coll__ctrl_frame(const struct coll__ctrl *ctrl,
 void coll__ctrl_flood(struct coll__ctrl *ctrl, const struct coll__frame *frame,
                       const void *body, const struct coll__link *except)
 {
-    if (&ctrl->up != except)
-        coll__link_send(&ctrl->up, frame, body);
-    for (int j = 0; j < ctrl->n_children; j++)
-        if (&ctrl->down[j] != except)
-            coll__link_send(&ctrl->down[j], frame, body);
+    if (&ctrl->tree.up != except)
+        coll__link_send(&ctrl->tree.up, frame, body);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        if (&ctrl->tree.down[j] != except)
+            coll__link_send(&ctrl->tree.down[j], frame, body);
 }
 
 void coll__ctrl_name(const struct coll__ctrl *ctrl, int rank,
@@ -72,33 +72,33 @@ static void note_failure(struct coll__ctrl *ctrl,
 {
     char name[COLL__TEXT_MAX];
 
-    ctrl->failed_status = reason->status;
-    ctrl->failed_subject = reason->subject;
-    snprintf(ctrl->failed_words, sizeof(ctrl->failed_words), "%s",
+    ctrl->failure.status = reason->status;
+    ctrl->failure.subject = reason->subject;
+    snprintf(ctrl->failure.words, sizeof(ctrl->failure.words), "%s",
              reason->words);
     if (reason->subject == NOBODY) {
-        memcpy(ctrl->failed_text, ctrl->failed_words,
-               sizeof(ctrl->failed_text));
+        memcpy(ctrl->failure.text, ctrl->failure.words,
+               sizeof(ctrl->failure.text));
         return;
     }
     coll__ctrl_name(ctrl, (int)reason->subject, name);
-    snprintf(ctrl->failed_text, sizeof(ctrl->failed_text), "%.120s %.380s",
-             name, ctrl->failed_words);
+    snprintf(ctrl->failure.text, sizeof(ctrl->failure.text), "%.120s %.380s",
+             name, ctrl->failure.words);
 }
 
 static struct coll__frame failure_frame(const struct coll__ctrl *ctrl)
 {
-    return coll__ctrl_frame(ctrl, CTRL_FAILED, ctrl->failed_subject,
-                            (uint32_t)-ctrl->failed_status,
-                            strlen(ctrl->failed_words) + 1);
+    return coll__ctrl_frame(ctrl, CTRL_FAILED, ctrl->failure.subject,
+                            (uint32_t)-ctrl->failure.status,
+                            strlen(ctrl->failure.words) + 1);
 }
 
 void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link)
 {
     struct coll__frame frame = failure_frame(ctrl);
 
-    if (ctrl->failed_status)
-        coll__link_send(link, &frame, ctrl->failed_words);
+    if (ctrl->failure.status)
+        coll__link_send(link, &frame, ctrl->failure.words);
 }
 
 void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
@@ -106,16 +106,16 @@ void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
 {
     struct coll__frame frame;
 
-    if (ctrl->failed_status || ctrl->is_released)
+    if (ctrl->failure.status || ctrl->is_released)
         return;
     note_failure(ctrl, reason);
     frame = failure_frame(ctrl);
-    coll__ctrl_flood(ctrl, &frame, ctrl->failed_words, from);
+    coll__ctrl_flood(ctrl, &frame, ctrl->failure.words, from);
     coll__ctrl_fail_parts(ctrl, reason);
     pthread_cond_broadcast(&ctrl->changed);
     if (is_notice) {
-        ctrl->has_notice = 1;
-        coll__reactor_defer(&ctrl->task);
+        ctrl->failure.has_notice = 1;
+        coll__reactor_defer(&ctrl->failure.task);
     }
 }
 
@@ -129,24 +129,25 @@ void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
 /* Call failed() without the lock; failed_text does not change any more. */
 static void call_failed(struct coll__ctrl *ctrl)
 {
-    ctrl->has_notice = 0;
+    ctrl->failure.has_notice = 0;
     if (!ctrl->is_open)
         return;
-    ctrl->n_pins++;
+    ctrl->failure.n_pins++;
     coll__reactor_unlock();
-    ctrl->events.failed(ctrl->events.arg, ctrl->failed_status,
-                        ctrl->failed_text);
+    ctrl->events.failed(ctrl->events.arg, ctrl->failure.status,
+                        ctrl->failure.text);
     coll__reactor_lock();
-    ctrl->n_pins--;
+    ctrl->failure.n_pins--;
     pthread_cond_broadcast(&ctrl->changed);
 }
 
 static void notify(struct coll__task *task)
 {
     struct coll__ctrl *ctrl =
-        (struct coll__ctrl *)((char *)task - offsetof(struct coll__ctrl, task));
+        (struct coll__ctrl *)((char *)task -
+                              offsetof(struct coll__ctrl, failure.task));
 
-    if (ctrl->has_notice)
+    if (ctrl->failure.has_notice)
         call_failed(ctrl);
 }
 
@@ -162,7 +163,7 @@ static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
 {
     struct coll__ctrl *ctrl =
         (struct coll__ctrl *)((char *)watch -
-                              offsetof(struct coll__ctrl, launcher));
+                              offsetof(struct coll__ctrl, watching.launcher));
     struct ctrl_reason reason = {COLL_ERR_ABORTED, NOBODY, why};
 
     coll__ctrl_fail(ctrl, &reason, 1);
@@ -195,9 +196,9 @@ static int got(struct coll__link *link, const struct coll__frame *frame,
     if (frame->from >= (uint32_t)ctrl->size ||
         (is_for_one && frame->to >= (uint32_t)ctrl->size))
         rc = -1;
-    else if (frame->type == CTRL_UP && link != &ctrl->up)
+    else if (frame->type == CTRL_UP && link != &ctrl->tree.up)
         return coll__ctrl_got_up(ctrl, link, frame, body);
-    else if (frame->type == CTRL_DOWN && link == &ctrl->up)
+    else if (frame->type == CTRL_DOWN && link == &ctrl->tree.up)
         return coll__ctrl_got_down(ctrl, frame, body);
     else if (frame->type == CTRL_FAILED)
         rc = got_failed(ctrl, link, frame, body);
@@ -224,7 +225,7 @@ static void answered(struct coll__link *link)
     struct coll__ctrl *ctrl = link->owner;
 
     if (coll__link_is_up(link)) {
-        ctrl->n_children_here += link != &ctrl->up;
+        ctrl->tree.n_children_here += link != &ctrl->tree.up;
         coll__ctrl_tell_failure(ctrl, link);
     }
     pthread_cond_broadcast(&ctrl->changed);
@@ -265,7 +266,7 @@ void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
     *link = (struct coll__link){
         .self = ctrl->rank,
         .peer = peer,
-        .secret = ctrl->gate.secret,
+        .secret = ctrl->tree.gate.secret,
         .owner = ctrl,
         .got = got,
         .answered = answered,
@@ -277,7 +278,7 @@ void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
 void coll__ctrl_secret(const struct coll__ctrl *ctrl, const char *use,
                        unsigned char secret[COLL__SECRET_BYTES])
 {
-    coll__auth_mac(ctrl->gate.secret, use, NULL, 0, secret);
+    coll__auth_mac(ctrl->tree.gate.secret, use, NULL, 0, secret);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -293,21 +294,22 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     coll__reactor_lock();
     coll__ctrl_leave_whole(ctrl);
     coll__ctrl_forget_news(ctrl);
-    if (ctrl->has_gate)
-        coll__gate_remove(&ctrl->gate);
+    if (ctrl->tree.has_gate)
+        coll__gate_remove(&ctrl->tree.gate);
     coll__ctrl_unwatch(ctrl);
-    coll__launcher_unwatch(&ctrl->launcher);
-    coll__link_close(&ctrl->up);
-    for (int j = 0; j < ctrl->n_children; j++)
-        coll__link_close(&ctrl->down[j]);
-    coll__reactor_cancel(&ctrl->task); /* no callback can schedule them any more */
+    coll__launcher_unwatch(&ctrl->watching.launcher);
+    coll__link_close(&ctrl->tree.up);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        coll__link_close(&ctrl->tree.down[j]);
+    coll__reactor_cancel(
+        &ctrl->failure.task); /* no callback can schedule them any more */
     coll__reactor_cancel(&ctrl->round.give_up);
     coll__reactor_unlock();
     coll__ctrl_gather_free(ctrl);
-    coll__auth_wipe(ctrl->gate.secret, COLL__SECRET_BYTES);
+    coll__auth_wipe(ctrl->tree.gate.secret, COLL__SECRET_BYTES);
     if (is_ours(ctrl)) /* a child has copies of waiters that do not exist there */
         pthread_cond_destroy(&ctrl->changed);
-    free(ctrl->watches);
+    free(ctrl->watching.watches);
     free(ctrl->peers);
     free(ctrl->known_as);
     free(ctrl);
@@ -328,20 +330,20 @@ struct coll__ctrl *coll__ctrl_new(int rank, int size,
     }
     ctrl->rank = rank;
     ctrl->size = size;
-    ctrl->n_children = coll__tree_n_children(rank, size);
+    ctrl->tree.n_children = coll__tree_n_children(rank, size);
     ctrl->generation = coll__generation_now();
     ctrl->events = *events;
-    ctrl->task.run = notify;
-    ctrl->launcher.gone = launcher_gone;
+    ctrl->failure.task.run = notify;
+    ctrl->watching.launcher.gone = launcher_gone;
     coll__ctrl_round_init(ctrl);
     coll__reactor_cond_init(&ctrl->changed);
-    coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(rank, size));
-    for (int j = 0; j < ctrl->n_children; j++)
-        coll__ctrl_link_init(ctrl, &ctrl->down[j],
+    coll__ctrl_link_init(ctrl, &ctrl->tree.up, coll__tree_parent(rank, size));
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        coll__ctrl_link_init(ctrl, &ctrl->tree.down[j],
                              coll__tree_child(rank, size, j));
     ctrl->peers = calloc(n, sizeof(*ctrl->peers));
-    ctrl->watches = calloc(n, sizeof(*ctrl->watches));
-    if (ctrl->peers && ctrl->watches)
+    ctrl->watching.watches = calloc(n, sizeof(*ctrl->watching.watches));
+    if (ctrl->peers && ctrl->watching.watches)
         return ctrl;
     log_error("boot", "no memory for the control connections of %d ranks",
               size);
@@ -357,7 +359,7 @@ int coll__ctrl_begin(struct coll__ctrl *ctrl)
         return status;
     ctrl->has_reactor = 1;
     coll__reactor_lock();
-    coll__launcher_watch(&ctrl->launcher);
+    coll__launcher_watch(&ctrl->watching.launcher);
     coll__reactor_unlock();
     return COLL_OK;
 }
@@ -411,9 +413,9 @@ int coll__ctrl_settle(struct coll__ctrl *ctrl)
     int status = COLL_OK;
 
     coll__reactor_lock();
-    if (ctrl->failed_status && ctrl->known_as) {
-        status = ctrl->failed_status;
-        log_error("boot", "%s", ctrl->failed_text);
+    if (ctrl->failure.status && ctrl->known_as) {
+        status = ctrl->failure.status;
+        log_error("boot", "%s", ctrl->failure.text);
     } else {
         coll__ctrl_leave_whole(ctrl);
         free(ctrl->known_as);
@@ -428,25 +430,25 @@ int coll__ctrl_status(struct coll__ctrl *ctrl)
     int status;
 
     coll__reactor_lock();
-    status = ctrl->failed_status;
+    status = ctrl->failure.status;
     coll__reactor_unlock();
     return status;
 }
 
 static int is_any_up(const struct coll__ctrl *ctrl)
 {
-    for (int j = 0; j < ctrl->n_children; j++)
-        if (coll__link_is_up(&ctrl->down[j]))
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        if (coll__link_is_up(&ctrl->tree.down[j]))
             return 1;
-    return coll__link_is_up(&ctrl->up);
+    return coll__link_is_up(&ctrl->tree.up);
 }
 
 static size_t n_queued(const struct coll__ctrl *ctrl)
 {
-    size_t n = coll__link_n_queued(&ctrl->up);
+    size_t n = coll__link_n_queued(&ctrl->tree.up);
 
-    for (int j = 0; j < ctrl->n_children; j++)
-        n += coll__link_n_queued(&ctrl->down[j]);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        n += coll__link_n_queued(&ctrl->tree.down[j]);
     return n;
 }
 
@@ -456,9 +458,9 @@ static void linger(struct coll__ctrl *ctrl)
 {
     double now = coll__now();
 
-    coll__link_shut(&ctrl->up);
-    for (int j = 0; j < ctrl->n_children; j++)
-        coll__link_shut(&ctrl->down[j]);
+    coll__link_shut(&ctrl->tree.up);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        coll__link_shut(&ctrl->tree.down[j]);
     if (ctrl->is_released)
         while (is_any_up(ctrl) &&
                !coll__reactor_wait(&ctrl->changed, now + LINGER_TIME))
@@ -481,10 +483,10 @@ static void quit(struct coll__ctrl *ctrl)
 static void be_silent(struct coll__ctrl *ctrl)
 {
     ctrl->is_open = 0;
-    coll__reactor_cancel(&ctrl->task);
-    while (ctrl->n_pins)
+    coll__reactor_cancel(&ctrl->failure.task);
+    while (ctrl->failure.n_pins)
         coll__reactor_wait(&ctrl->changed, coll__now() + 3600);
-    coll__reactor_cancel(&ctrl->task);
+    coll__reactor_cancel(&ctrl->failure.task);
 }
 
 int coll__ctrl_close_start(struct coll__ctrl *ctrl)

@@ -115,7 +115,7 @@ static struct coll__link *route(struct coll__ctrl *ctrl, uint32_t to)
 {
     int j = coll__tree_route(ctrl->rank, ctrl->size, (int)to);
 
-    return j < 0 ? &ctrl->up : &ctrl->down[j];
+    return j < 0 ? &ctrl->tree.up : &ctrl->tree.down[j];
 }
 
 int coll__ctrl_got_ask(struct coll__ctrl *ctrl, const struct coll__frame *frame,
@@ -236,7 +236,7 @@ int coll__ctrl_ask(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
         return 1;
     if (!coll__reactor_lock_try())
         return 0;
-    if (!ctrl->failed_status && call->peer >= 0)
+    if (!ctrl->failure.status && call->peer >= 0)
         is_asked = ask_peer(ctrl, &about, since, asked);
     else if (!coll__ctrl_result(ctrl, &about, since))
         coll__ctrl_raise(ctrl, &about);

@@ -54,10 +54,13 @@ static void tell_clones_apart(struct coll__ctrl *ctrl)
         else if (lead < 0)
             lead = r;
     }
-    ctrl->clone = lead == first ? 0 : lead + 1;
+    ctrl->watching.clone = lead == first ? 0 : lead + 1;
 }
 
-int coll__ctrl_clone(const struct coll__ctrl *ctrl) { return ctrl->clone; }
+int coll__ctrl_clone(const struct coll__ctrl *ctrl)
+{
+    return ctrl->watching.clone;
+}
 
 /* A child has connected; it opens its link next. */
 static void arrived(struct coll__gate *gate, int fd,
@@ -80,8 +83,8 @@ static enum coll__reach reach_of(const struct coll__ctrl *ctrl)
 
 void coll__ctrl_expect(struct coll__ctrl *ctrl)
 {
-    for (int j = 0; j < ctrl->n_children; j++)
-        coll__link_expect(&ctrl->down[j]);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        coll__link_expect(&ctrl->tree.down[j]);
 }
 
 void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
@@ -89,15 +92,15 @@ void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
     int n_files = coll__fds_in_tree(ctrl->rank, ctrl->size);
 
     memset(place, 0, sizeof(*place));
-    ctrl->gate.kind = DOOR_CTRL;
-    ctrl->gate.rank = (uint32_t)ctrl->rank;
-    ctrl->gate.arrived = arrived;
+    ctrl->tree.gate.kind = DOOR_CTRL;
+    ctrl->tree.gate.rank = (uint32_t)ctrl->rank;
+    ctrl->tree.gate.arrived = arrived;
     coll__reactor_lock();
-    coll__gate_add(&ctrl->gate);
-    ctrl->has_gate = 1;
+    coll__gate_add(&ctrl->tree.gate);
+    ctrl->tree.has_gate = 1;
     coll__ctrl_expect(ctrl);
     coll__reactor_unlock();
-    if (ctrl->n_children)
+    if (ctrl->tree.n_children)
         place->n_addrs = coll__listener_open(reach_of(ctrl), place->addrs);
     if (place->n_addrs < 0) /* not even for that, maybe */
         place->n_lacking = n_files + 1 - coll__files_left(n_files + 1);
@@ -115,12 +118,12 @@ static int await_news(struct coll__ctrl *ctrl, double seconds)
     int status;
 
     coll__reactor_lock();
-    while (!ctrl->failed_status)
+    while (!ctrl->failure.status)
         if (coll__reactor_wait(&ctrl->changed, until))
             break;
-    status = ctrl->failed_status;
+    status = ctrl->failure.status;
     if (status)
-        log_error("boot", "%s", ctrl->failed_text);
+        log_error("boot", "%s", ctrl->failure.text);
     coll__reactor_unlock();
     return status;
 }
@@ -139,7 +142,7 @@ static int not_connected(struct coll__ctrl *ctrl, const char *why,
         return status;
     log_error("boot", "rank %d cannot connect to rank %d (%s)%s",
               coll__ctrl_known_as(ctrl, ctrl->rank),
-              coll__ctrl_known_as(ctrl, ctrl->up.peer), why, remedy);
+              coll__ctrl_known_as(ctrl, ctrl->tree.up.peer), why, remedy);
     return COLL_ERR_BOOTSTRAP;
 }
 
@@ -151,7 +154,7 @@ static int no_answer(struct coll__ctrl *ctrl, const char *why)
 
     if (status)
         return status;
-    coll__ctrl_name(ctrl, ctrl->up.peer, name);
+    coll__ctrl_name(ctrl, ctrl->tree.up.peer, name);
     log_error("boot", "%s " COLL__SILENT_TEXT " (%s)", name, why);
     return COLL_ERR_PEER;
 }
@@ -161,7 +164,7 @@ static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 {
     log_error("boot", "rank %d cannot connect to rank %d (%s)",
               coll__ctrl_known_as(ctrl, ctrl->rank),
-              coll__ctrl_known_as(ctrl, ctrl->up.peer), why);
+              coll__ctrl_known_as(ctrl, ctrl->tree.up.peer), why);
     return COLL_ERR_SYSTEM;
 }
 
@@ -172,15 +175,15 @@ static int has_failed(void *arg) { return coll__ctrl_status(arg) != COLL_OK; }
 static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
                        double deadline)
 {
-    const unsigned char *process = ctrl->peers[ctrl->up.peer].process;
+    const unsigned char *process = ctrl->peers[ctrl->tree.up.peer].process;
     struct coll__connector connector = {
         .addrs = place ? place->addrs : NULL,
         .n_addrs = place ? place->n_addrs : 0,
         .n_ports = 1,
-        .secret = ctrl->gate.secret,
+        .secret = ctrl->tree.gate.secret,
         .hello = {.kind = DOOR_CTRL,
                   .from = (uint32_t)ctrl->rank,
-                  .to = (uint32_t)ctrl->up.peer,
+                  .to = (uint32_t)ctrl->tree.up.peer,
                   .size = (uint32_t)ctrl->size},
         .is_over = has_failed,
         .arg = ctrl,
@@ -210,14 +213,14 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
  * held. */
 static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
 {
-    const unsigned char *process = ctrl->peers[ctrl->up.peer].process;
+    const unsigned char *process = ctrl->peers[ctrl->tree.up.peer].process;
     struct coll__wire *wire = coll__wire_find(process);
     int status = COLL_OK;
 
     *has_wire = wire != NULL;
-    if (wire && !ctrl->failed_status) /* else it would look like a death */
-        status = coll__link_ask(&ctrl->up, wire);
-    while (ctrl->up.state == LINK_ASKING && !ctrl->failed_status)
+    if (wire && !ctrl->failure.status) /* else it would look like a death */
+        status = coll__link_ask(&ctrl->tree.up, wire);
+    while (ctrl->tree.up.state == LINK_ASKING && !ctrl->failure.status)
         if (coll__reactor_wait(&ctrl->changed, deadline))
             break;
     return status;
@@ -233,7 +236,7 @@ static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     do {
         coll__reactor_lock();
         status = ask_parent(ctrl, &has_wire, deadline);
-        state = ctrl->up.state;
+        state = ctrl->tree.up.state;
         coll__reactor_unlock();
         if (!status)
             status = await_news(ctrl, 0);
@@ -256,27 +259,28 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
     int status = COLL_OK, j = 0;
 
     coll__reactor_lock();
-    while (ctrl->n_children_here < ctrl->n_children && !ctrl->failed_status)
+    while (ctrl->tree.n_children_here < ctrl->tree.n_children &&
+           !ctrl->failure.status)
         if (coll__reactor_wait(&ctrl->changed, deadline))
             break;
-    if (ctrl->failed_status) {
-        log_error("boot", "%s", ctrl->failed_text);
-        status = ctrl->failed_status;
-    } else if (ctrl->n_children_here < ctrl->n_children) {
+    if (ctrl->failure.status) {
+        log_error("boot", "%s", ctrl->failure.text);
+        status = ctrl->failure.status;
+    } else if (ctrl->tree.n_children_here < ctrl->tree.n_children) {
         char name[COLL__TEXT_MAX];
 
-        while (coll__link_is_up(&ctrl->down[j]))
+        while (coll__link_is_up(&ctrl->tree.down[j]))
             j++;
-        coll__ctrl_name(ctrl, ctrl->down[j].peer, name);
+        coll__ctrl_name(ctrl, ctrl->tree.down[j].peer, name);
         log_error("boot",
                   "%s did not connect to rank %d within %.3g s; can "
                   "it reach this host?",
                   name, coll__ctrl_known_as(ctrl, ctrl->rank), timeout);
         status = COLL_ERR_BOOTSTRAP;
     }
-    if (ctrl->has_gate)
-        coll__gate_remove(&ctrl->gate); /* no more children are to come */
-    ctrl->has_gate = 0;
+    if (ctrl->tree.has_gate)
+        coll__gate_remove(&ctrl->tree.gate); /* no more children are to come */
+    ctrl->tree.has_gate = 0;
     coll__reactor_unlock();
     return status;
 }
@@ -305,11 +309,11 @@ static int finish(struct coll__ctrl *ctrl, double timeout)
     int status = COLL_OK;
 
     coll__reactor_lock();
-    if (!ctrl->whole)
+    if (!ctrl->parts.whole)
         status = introduce(ctrl, timeout);
-    if (!status && ctrl->failed_status) {
-        log_error("boot", "%s", ctrl->failed_text);
-        status = ctrl->failed_status;
+    if (!status && ctrl->failure.status) {
+        log_error("boot", "%s", ctrl->failure.text);
+        status = ctrl->failure.status;
     }
     ctrl->is_open = !status;
     coll__reactor_unlock();
@@ -323,7 +327,7 @@ int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
     int status = COLL_OK;
 
     coll__reactor_lock();
-    if (!ctrl->whole) /* else they are told apart */
+    if (!ctrl->parts.whole) /* else they are told apart */
         tell_clones_apart(ctrl);
     coll__ctrl_watch(ctrl); /* who dies now would be waited for */
     coll__reactor_unlock();
@@ -366,7 +370,7 @@ static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot,
     for (int r = 0; r < ctrl->size && boot->is_one_host; r++)
         memcpy(ctrl->peers[r].host, mine->peer.host, sizeof(mine->peer.host));
     ctrl->peers[ctrl->rank] = mine->peer;
-    memcpy(ctrl->gate.secret, boot->secret, COLL__SECRET_BYTES);
+    memcpy(ctrl->tree.gate.secret, boot->secret, COLL__SECRET_BYTES);
     coll__ctrl_offer(ctrl, &mine->place);
 }
 
@@ -454,8 +458,8 @@ static void tell_why(struct coll__ctrl *ctrl, struct coll__boot *boot,
     char text[COLL__TEXT_MAX];
 
     coll__reactor_lock();
-    if (ctrl->failed_status)
-        snprintf(text, sizeof(text), "%s", ctrl->failed_text);
+    if (ctrl->failure.status)
+        snprintf(text, sizeof(text), "%s", ctrl->failure.text);
     else
         snprintf(text, sizeof(text), "rank %d could not join: %.380s",
                  ctrl->rank, coll_last_error());
@@ -475,7 +479,7 @@ int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot)
     }
     status = exchange_cards(ctrl, boot, cards);
     if (!status)
-        status = coll__ctrl_connect(ctrl, &cards[ctrl->up.peer].place,
+        status = coll__ctrl_connect(ctrl, &cards[ctrl->tree.up.peer].place,
                                     boot->timeout);
     listen_to(boot, NULL, NULL);
     if (status)

@@ -29,7 +29,7 @@ static const char *purpose_name(enum ctrl_purpose purpose)
 
 static int child_span(const struct coll__ctrl *ctrl, int j)
 {
-    return coll__tree_span(ctrl->down[j].peer, ctrl->size);
+    return coll__tree_span(ctrl->tree.down[j].peer, ctrl->size);
 }
 
 static void fail_with(struct coll__ctrl *ctrl, int status, const char *text,
@@ -53,8 +53,8 @@ static void finish(struct coll__ctrl *ctrl, unsigned char *all)
         coll__ctrl_frame(ctrl, CTRL_DOWN, g->purpose, ctrl->n_gathers,
                          g->len * (size_t)ctrl->size);
 
-    for (int j = 0; j < ctrl->n_children; j++)
-        if (coll__link_send(&ctrl->down[j], &frame, all)) {
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        if (coll__link_send(&ctrl->tree.down[j], &frame, all)) {
             fail_nomem(ctrl);
             return;
         }
@@ -70,7 +70,7 @@ static int is_alike(struct coll__ctrl *ctrl, int j)
 {
     struct ctrl_gather *g = &ctrl->gather;
     int me = coll__ctrl_known_as(ctrl, ctrl->rank);
-    int child = coll__ctrl_known_as(ctrl, ctrl->down[j].peer);
+    int child = coll__ctrl_known_as(ctrl, ctrl->tree.down[j].peer);
     char text[COLL__TEXT_MAX];
 
     if (g->up[j].purpose == g->purpose &&
@@ -97,11 +97,12 @@ static int collect(struct coll__ctrl *ctrl)
 {
     struct ctrl_gather *g = &ctrl->gather;
 
-    for (int j = 0; j < ctrl->n_children; j++) {
+    for (int j = 0; j < ctrl->tree.n_children; j++) {
         if (!is_alike(ctrl, j))
             return -1;
         if (g->up[j].len)
-            memcpy(g->mine + g->len * (size_t)(ctrl->down[j].peer - ctrl->rank),
+            memcpy(g->mine +
+                       g->len * (size_t)(ctrl->tree.down[j].peer - ctrl->rank),
                    g->up[j].body, g->up[j].len);
         free(g->up[j].body);
         g->up[j].body = NULL;
@@ -117,9 +118,9 @@ static void advance(struct coll__ctrl *ctrl)
     struct coll__frame frame;
     size_t span = (size_t)coll__tree_span(ctrl->rank, ctrl->size);
 
-    if (!g->is_entered || g->is_sent || ctrl->failed_status)
+    if (!g->is_entered || g->is_sent || ctrl->failure.status)
         return;
-    for (int j = 0; j < ctrl->n_children; j++)
+    for (int j = 0; j < ctrl->tree.n_children; j++)
         if (!g->up[j].is_here)
             return;
     if (collect(ctrl))
@@ -131,7 +132,7 @@ static void advance(struct coll__ctrl *ctrl)
     }
     frame = coll__ctrl_frame(ctrl, CTRL_UP, g->purpose, ctrl->n_gathers,
                              g->len * span);
-    if (coll__link_send(&ctrl->up, &frame, g->mine))
+    if (coll__link_send(&ctrl->tree.up, &frame, g->mine))
         fail_nomem(ctrl);
 }
 
@@ -140,9 +141,9 @@ int coll__ctrl_got_up(struct coll__ctrl *ctrl, struct coll__link *link,
 {
     struct ctrl_gather *g = &ctrl->gather;
     uint32_t due = ctrl->n_gathers + !(g->is_entered && !g->is_sent);
-    int j = (int)(link - ctrl->down);
+    int j = (int)(link - ctrl->tree.down);
 
-    if (ctrl->failed_status) { /* this rank may have given it up */
+    if (ctrl->failure.status) { /* this rank may have given it up */
         free(body);
         return 0;
     }
@@ -168,7 +169,7 @@ int coll__ctrl_got_down(struct coll__ctrl *ctrl,
         frame->len != g->len * (size_t)ctrl->size) {
         free(body);
         /* If the group has failed, this rank may have given that allgather up. */
-        return ctrl->failed_status ? 0 : -1;
+        return ctrl->failure.status ? 0 : -1;
     }
     finish(ctrl, body);
     if (!g->is_done)
@@ -187,8 +188,8 @@ static int cannot_enter(struct coll__ctrl *ctrl, size_t len)
     snprintf(words, sizeof(words),
              "has no memory to exchange %zu bytes with each rank", len);
     coll__ctrl_fail(ctrl, &reason, 1);
-    log_error("boot", "%s", ctrl->failed_text);
-    return ctrl->failed_status;
+    log_error("boot", "%s", ctrl->failure.text);
+    return ctrl->failure.status;
 }
 
 static int enter(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
@@ -229,7 +230,7 @@ static void leave(struct ctrl_gather *g)
 void coll__ctrl_gather_free(struct coll__ctrl *ctrl)
 {
     leave(&ctrl->gather);
-    for (int j = 0; j < ctrl->n_children; j++)
+    for (int j = 0; j < ctrl->tree.n_children; j++)
         free(ctrl->gather.up[j].body);
 }
 
@@ -276,7 +277,7 @@ static int ask_who(struct coll__ctrl *ctrl, char *late, size_t len)
     double since = coll__now(), until = since + coll__ctrl_answer_time(ctrl);
     const struct coll__ctrl_roll *roll = NULL;
 
-    while (!roll && !ctrl->gather.is_done && !ctrl->failed_status) {
+    while (!roll && !ctrl->gather.is_done && !ctrl->failure.status) {
         coll__ctrl_raise(ctrl, &call); /* others may have to be first */
         if (coll__now() >= until || coll__reactor_wait(&ctrl->changed, until))
             break;
@@ -309,7 +310,7 @@ static void time_out(struct coll__ctrl *ctrl, double timeout)
 int coll__ctrl_gather_start(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
                             const void *in, size_t len)
 {
-    return ctrl->failed_status ? COLL_OK : enter(ctrl, purpose, in, len);
+    return ctrl->failure.status ? COLL_OK : enter(ctrl, purpose, in, len);
 }
 
 int coll__ctrl_gather_end(struct coll__ctrl *ctrl, void *out, double until,
@@ -318,19 +319,19 @@ int coll__ctrl_gather_end(struct coll__ctrl *ctrl, void *out, double until,
     struct ctrl_gather *g = &ctrl->gather;
     int status = COLL_OK;
 
-    while (!g->is_done && !ctrl->failed_status)
+    while (!g->is_done && !ctrl->failure.status)
         if (coll__now() >= until ||
             coll__reactor_wait(&ctrl->changed, until))
             break;
-    if (!g->is_done && !ctrl->failed_status && timeout < 0)
+    if (!g->is_done && !ctrl->failure.status && timeout < 0)
         return COLL_IN_PROGRESS;
-    if (!g->is_done && !ctrl->failed_status)
+    if (!g->is_done && !ctrl->failure.status)
         time_out(ctrl, timeout);
     if (g->is_done && g->len)
         memcpy(out, g->all, g->len * (size_t)ctrl->size);
     if (!g->is_done) {
-        status = ctrl->failed_status;
-        log_error("boot", "%s", ctrl->failed_text);
+        status = ctrl->failure.status;
+        log_error("boot", "%s", ctrl->failure.text);
     }
     leave(g);
     return status;

@@ -116,29 +116,56 @@ struct ctrl_round {
     double ended;
 };
 
-struct coll__ctrl {
-    int rank, size, n_children;
-    unsigned generation;     /* of the process that opened it */
-    int has_reactor;
-    struct ctrl_peer *peers; /* [size] */
-    int *known_as; /* [size]: the ranks' numbers in the whole while this part is being
-                    * made, for errors; else NULL */
-    struct coll__ctrl_events events;
-
+/* A part of another group's ranks, and the parts that are being made of this group. */
+struct ctrl_parts {
     unsigned char tag[COLL__TAG_BYTES]; /* tells this part from others */
     struct coll__ctrl *whole;           /* while this part is being made */
-    struct coll__ctrl *parts, *next_part; /* being made through this one */
-    int is_dividing;                      /* between divide_begin and divide_end */
+    struct coll__ctrl *first,
+        *next;              /* being made through this one; beside this one */
+    int is_dividing;        /* between divide_begin and divide_end */
     struct ctrl_news *news; /* of parts that this rank has not made yet */
+};
 
+/* The links to this rank's parent and to its children. */
+struct ctrl_tree {
+    int n_children, n_children_here;
     struct coll__gate gate; /* for the children */
-    int has_gate, n_children_here;
+    int has_gate;
     struct coll__link up, down[COLL__MAX_CHILDREN];
-    int clone; /* tells clones of this host apart: 0 on the first one, else 1 and
-                * the lowest rank here */
+};
+
+/* The other processes of this host, and the launcher. */
+struct ctrl_watching {
+    int clone; /* tells clones of this host apart: 0 on the first one, else 1 and the
+                * lowest rank here */
     struct ctrl_watch *watches;
     int n_watches;
     struct coll__launcher_watch launcher;
+};
+
+/* Why the group has failed, and the call of failed() that says so. */
+struct ctrl_failure {
+    int status; /* 0 while the group lives */
+    uint32_t subject;
+    char words[COLL__TEXT_MAX];
+    char text[COLL__TEXT_MAX];
+    int has_notice;         /* failed() must be called */
+    int n_pins;             /* failed() is being called */
+    struct coll__task task; /* to call it */
+};
+
+struct coll__ctrl {
+    int rank, size;
+    unsigned generation; /* of the process that opened it */
+    int has_reactor;
+    struct ctrl_peer *peers; /* [size] */
+    int *
+        known_as; /* [size]: the ranks' numbers in the whole while this part is being
+                    * made, for errors; else NULL */
+    struct coll__ctrl_events events;
+    struct ctrl_parts parts;
+    struct ctrl_tree tree;
+    struct ctrl_watching watching;
 
     pthread_cond_t changed; /* any member below has changed */
     int is_open;            /* events may be called */
@@ -149,14 +176,7 @@ struct coll__ctrl {
     struct ctrl_question question;
     struct ctrl_round round;
     uint64_t n_questions; /* messages sent for questions */
-
-    int failed_status; /* 0 while the group lives */
-    uint32_t failed_subject;
-    char failed_words[COLL__TEXT_MAX];
-    char failed_text[COLL__TEXT_MAX];
-    int has_notice;          /* failed() must be called */
-    int n_pins;              /* failed() is being called */
-    struct coll__task task;  /* to call it */
+    struct ctrl_failure failure;
 };
 
 /* All below: lock held. */

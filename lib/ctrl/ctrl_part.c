@@ -38,13 +38,13 @@ void coll__ctrl_leave_whole(struct coll__ctrl *ctrl)
 {
     struct coll__ctrl **at;
 
-    if (!ctrl->whole)
+    if (!ctrl->parts.whole)
         return;
-    at = &ctrl->whole->parts;
+    at = &ctrl->parts.whole->parts.first;
     while (*at != ctrl)
-        at = &(*at)->next_part;
-    *at = ctrl->next_part;
-    ctrl->whole = NULL;
+        at = &(*at)->parts.next;
+    *at = ctrl->parts.next;
+    ctrl->parts.whole = NULL;
 }
 
 /* Return the part's number of the whole's rank, or NOBODY. */
@@ -63,17 +63,17 @@ static void fail_with_whole(struct coll__ctrl *part,
                             const struct coll__ctrl *whole)
 {
     char words[COLL__TEXT_MAX];
-    struct ctrl_reason mine = {whole->failed_status, (uint32_t)part->rank,
+    struct ctrl_reason mine = {whole->failure.status, (uint32_t)part->rank,
                                words};
 
-    if (part->failed_status)
+    if (part->failure.status)
         return;
     snprintf(words, sizeof(words),
              "could not finish making the group: of the one that it was made "
              "from %.300s",
-             whole->failed_text);
+             whole->failure.text);
     coll__ctrl_hear(part, &mine, NULL, 1);
-    memcpy(part->failed_text, whole->failed_text, sizeof(part->failed_text));
+    memcpy(part->failure.text, whole->failure.text, sizeof(part->failure.text));
 }
 
 /* The whole failed, perhaps because of a rank of the part. */
@@ -92,7 +92,7 @@ static void fail_part(struct coll__ctrl *part, const struct coll__ctrl *whole,
 void coll__ctrl_fail_parts(struct coll__ctrl *whole,
                            const struct ctrl_reason *reason)
 {
-    for (struct coll__ctrl *p = whole->parts; p; p = p->next_part)
+    for (struct coll__ctrl *p = whole->parts.first; p; p = p->parts.next)
         fail_part(p, whole, reason);
 }
 
@@ -108,16 +108,16 @@ static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
 /* Add the part to the whole, and apply the failures that came before. */
 static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
 {
-    struct ctrl_reason reason = {whole->failed_status, whole->failed_subject,
-                                 whole->failed_words};
+    struct ctrl_reason reason = {whole->failure.status, whole->failure.subject,
+                                 whole->failure.words};
 
-    ctrl->whole = whole;
-    ctrl->next_part = whole->parts;
-    whole->parts = ctrl;
-    for (const struct ctrl_news *n = whole->news; n; n = n->next)
-        if (!memcmp(n->apart.tag, ctrl->tag, sizeof(ctrl->tag)))
+    ctrl->parts.whole = whole;
+    ctrl->parts.next = whole->parts.first;
+    whole->parts.first = ctrl;
+    for (const struct ctrl_news *n = whole->parts.news; n; n = n->next)
+        if (!memcmp(n->apart.tag, ctrl->parts.tag, sizeof(ctrl->parts.tag)))
             give_up_part(ctrl, n);
-    if (whole->failed_status)
+    if (whole->failure.status)
         fail_part(ctrl, whole, &reason);
 }
 
@@ -142,11 +142,12 @@ void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
 {
     uint32_t subject = reason->subject;
 
-    if (!ctrl->whole || ctrl->failed_status || ctrl->is_released)
+    if (!ctrl->parts.whole || ctrl->failure.status || ctrl->is_released)
         return;
     if (subject != NOBODY)
         subject = (uint32_t)ctrl->known_as[subject];
-    flood_apart(ctrl->whole, ctrl->tag, subject, reason->status, reason->words);
+    flood_apart(ctrl->parts.whole, ctrl->parts.tag, subject, reason->status,
+                reason->words);
 }
 
 /* Keep the news until the part is made; without memory, fail the whole. */
@@ -161,8 +162,8 @@ static void keep_news(struct coll__ctrl *whole, const struct ctrl_news *news)
         return;
     }
     *kept = *news;
-    kept->next = whole->news;
-    whole->news = kept;
+    kept->next = whole->parts.news;
+    whole->parts.news = kept;
 }
 
 int coll__ctrl_got_apart(struct coll__ctrl *whole, struct coll__link *link,
@@ -177,22 +178,22 @@ int coll__ctrl_got_apart(struct coll__ctrl *whole, struct coll__link *link,
         return -1;
     memcpy(&news.apart, body, sizeof(news.apart));
     coll__ctrl_flood(whole, frame, body, link);
-    for (struct coll__ctrl *p = whole->parts; p; p = p->next_part)
-        if (!memcmp(p->tag, news.apart.tag, sizeof(p->tag))) {
+    for (struct coll__ctrl *p = whole->parts.first; p; p = p->parts.next)
+        if (!memcmp(p->parts.tag, news.apart.tag, sizeof(p->parts.tag))) {
             give_up_part(p, &news);
             is_here = 1;
         }
-    if (!is_here && whole->is_dividing)
+    if (!is_here && whole->parts.is_dividing)
         keep_news(whole, &news);
     return 0;
 }
 
 void coll__ctrl_forget_news(struct coll__ctrl *whole)
 {
-    while (whole->news) {
-        struct ctrl_news *news = whole->news;
+    while (whole->parts.news) {
+        struct ctrl_news *news = whole->parts.news;
 
-        whole->news = news->next;
+        whole->parts.news = news->next;
         free(news);
     }
 }
@@ -214,9 +215,9 @@ static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
         ctrl->known_as[r] = part->ranks[r];
         ctrl->peers[r] = whole->peers[part->ranks[r]];
     }
-    memcpy(ctrl->tag, part->tag, sizeof(ctrl->tag));
-    coll__auth_mac(whole->gate.secret, "part", part->tag, sizeof(part->tag),
-                   ctrl->gate.secret);
+    memcpy(ctrl->parts.tag, part->tag, sizeof(ctrl->parts.tag));
+    coll__auth_mac(whole->tree.gate.secret, "part", part->tag,
+                   sizeof(part->tag), ctrl->tree.gate.secret);
     return COLL_OK;
 }
 
@@ -256,8 +257,8 @@ static int no_memory(struct coll__ctrl *whole)
 
     coll__reactor_lock();
     coll__ctrl_fail(whole, &reason, 1);
-    log_error("boot", "%s", whole->failed_text);
-    status = whole->failed_status;
+    log_error("boot", "%s", whole->failure.text);
+    status = whole->failure.status;
     coll__reactor_unlock();
     return status;
 }
@@ -305,7 +306,7 @@ static int connect_by_places(struct coll__ctrl *whole,
         status = judge_places(whole, part, places);
     if (!status && part && part->size > 1)
         status = coll__ctrl_connect(
-            *ctrl, &places[part->ranks[(*ctrl)->up.peer]], timeout);
+            *ctrl, &places[part->ranks[(*ctrl)->tree.up.peer]], timeout);
     free(places);
     return status;
 }
@@ -352,7 +353,7 @@ int coll__ctrl_is_along(const int *ranks, int size, int whole_size)
 void coll__ctrl_divide_begin(struct coll__ctrl *whole)
 {
     coll__reactor_lock();
-    whole->is_dividing = 1;
+    whole->parts.is_dividing = 1;
     coll__link_hold();
     coll__reactor_unlock();
 }
@@ -360,7 +361,7 @@ void coll__ctrl_divide_begin(struct coll__ctrl *whole)
 void coll__ctrl_divide_end(struct coll__ctrl *whole)
 {
     coll__reactor_lock();
-    whole->is_dividing = 0;
+    whole->parts.is_dividing = 0;
     coll__ctrl_forget_news(whole);
     coll__link_unhold();
     coll__reactor_unlock();

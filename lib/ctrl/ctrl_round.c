@@ -158,8 +158,8 @@ static void begin_raised(struct coll__ctrl *ctrl)
 static void send_down(struct coll__ctrl *ctrl, const struct coll__frame *frame,
                       const void *body)
 {
-    for (int j = 0; j < ctrl->n_children; j++)
-        coll__ctrl_pass(ctrl, &ctrl->down[j], frame, body);
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        coll__ctrl_pass(ctrl, &ctrl->tree.down[j], frame, body);
 }
 
 /* The result is here. */
@@ -179,7 +179,7 @@ static void end(struct coll__ctrl *ctrl, const struct coll__ctrl_roll *result)
     pthread_cond_broadcast(&ctrl->changed);
     if (ctrl->rank)
         round->is_raised = 0; /* a rank that still waits sends its call again */
-    else if (round->is_raised && !ctrl->failed_status)
+    else if (round->is_raised && !ctrl->failure.status)
         begin_raised(ctrl);
 }
 
@@ -196,7 +196,7 @@ static void hand_in(struct coll__ctrl *ctrl)
     }
     frame = coll__ctrl_frame(ctrl, CTRL_ROLL, NOBODY, round->id,
                              pack_roll(&round->roll, &wire));
-    coll__ctrl_pass(ctrl, &ctrl->up, &frame, &wire);
+    coll__ctrl_pass(ctrl, &ctrl->tree.up, &frame, &wire);
     await_parent(ctrl);
 }
 
@@ -204,10 +204,10 @@ static void give_children_up(struct coll__ctrl *ctrl)
 {
     struct ctrl_round *round = &ctrl->round;
 
-    for (int j = 0; j < ctrl->n_children; j++)
+    for (int j = 0; j < ctrl->tree.n_children; j++)
         if (round->missing >> j & 1)
-            add_silent(&round->roll, ctrl->down[j].peer,
-                       coll__tree_span(ctrl->down[j].peer, ctrl->size));
+            add_silent(&round->roll, ctrl->tree.down[j].peer,
+                       coll__tree_span(ctrl->tree.down[j].peer, ctrl->size));
     round->missing = 0;
     hand_in(ctrl);
 }
@@ -219,7 +219,7 @@ static void give_up(struct coll__task *task)
                               offsetof(struct coll__ctrl, round.give_up));
     struct ctrl_round *round = &ctrl->round;
 
-    if (ctrl->failed_status)
+    if (ctrl->failure.status)
         return;
     if (round->missing)
         give_children_up(ctrl);
@@ -256,12 +256,12 @@ static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *about,
     round->is_open = 1;
     round->is_head = is_head;
     round->call = *about;
-    round->missing = (uint32_t)((1ull << ctrl->n_children) - 1);
+    round->missing = (uint32_t)((1ull << ctrl->tree.n_children) - 1);
     coll__ctrl_pack_call(&round->call, &wire);
     send_down(ctrl, &frame, &wire);
     round->roll = judge(ctrl, &round->call);
     if (is_head && ctrl->rank)
-        add_silent(&round->roll, ctrl->up.peer, 1);
+        add_silent(&round->roll, ctrl->tree.up.peer, 1);
     coll__reactor_defer_until(
         &round->give_up,
         coll__now() +
@@ -290,7 +290,7 @@ void coll__ctrl_raise(struct coll__ctrl *ctrl, const struct ctrl_call *call)
     struct coll__frame frame =
         coll__ctrl_frame(ctrl, CTRL_CALL, NOBODY, 0, sizeof(wire));
 
-    if (ctrl->failed_status || ctrl->is_released ||
+    if (ctrl->failure.status || ctrl->is_released ||
         (round->is_open && is_about(&round->call, call)) ||
         (round->is_raised && !is_before(call, &round->raised)))
         return;
@@ -298,7 +298,7 @@ void coll__ctrl_raise(struct coll__ctrl *ctrl, const struct ctrl_call *call)
     round->is_raised = 1;
     coll__ctrl_pack_call(call, &wire);
     if (ctrl->rank)
-        coll__ctrl_pass(ctrl, &ctrl->up, &frame, &wire);
+        coll__ctrl_pass(ctrl, &ctrl->tree.up, &frame, &wire);
     if (!round->is_open && ctrl->rank)
         await_parent(ctrl);
     else if (!round->is_open)
@@ -323,7 +323,8 @@ int coll__ctrl_got_call(struct coll__ctrl *ctrl, struct coll__link *link,
 {
     struct ctrl_call call;
 
-    if (link == &ctrl->up || coll__ctrl_take_call(ctrl, frame, body, &call))
+    if (link == &ctrl->tree.up ||
+        coll__ctrl_take_call(ctrl, frame, body, &call))
         return -1;
     coll__ctrl_raise(ctrl, &call);
     return 0;
@@ -335,7 +336,8 @@ int coll__ctrl_got_query(struct coll__ctrl *ctrl, struct coll__link *link,
 {
     struct ctrl_call call;
 
-    if (link != &ctrl->up || coll__ctrl_take_call(ctrl, frame, body, &call))
+    if (link != &ctrl->tree.up ||
+        coll__ctrl_take_call(ctrl, frame, body, &call))
         return -1;
     begin(ctrl, &call, frame->id, 0);
     return 0;
@@ -349,9 +351,9 @@ int coll__ctrl_got_roll(struct coll__ctrl *ctrl, struct coll__link *link,
     struct coll__ctrl_roll roll;
     uint32_t bit;
 
-    if (link == &ctrl->up || take_roll(ctrl, frame, body, &roll))
+    if (link == &ctrl->tree.up || take_roll(ctrl, frame, body, &roll))
         return -1;
-    bit = 1u << (link - ctrl->down);
+    bit = 1u << (link - ctrl->tree.down);
     if (frame->id != round->id || !(round->missing & bit))
         return 0; /* it was given up */
     add(&round->roll, &roll);
@@ -367,7 +369,7 @@ int coll__ctrl_got_result(struct coll__ctrl *ctrl, struct coll__link *link,
 {
     struct coll__ctrl_roll roll;
 
-    if (link != &ctrl->up || take_roll(ctrl, frame, body, &roll))
+    if (link != &ctrl->tree.up || take_roll(ctrl, frame, body, &roll))
         return -1;
     if (frame->id == ctrl->round.id && ctrl->round.is_open)
         end(ctrl, &roll);

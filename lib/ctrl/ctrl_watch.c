@@ -59,10 +59,10 @@ static int is_neighbour(const struct ctrl_watch *watch)
 {
     const struct coll__ctrl *ctrl = watch->ctrl;
 
-    if (ctrl->rank && ctrl->up.peer == watch->rank)
+    if (ctrl->rank && ctrl->tree.up.peer == watch->rank)
         return 1;
-    for (int j = 0; j < ctrl->n_children; j++)
-        if (ctrl->down[j].peer == watch->rank)
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        if (ctrl->tree.down[j].peer == watch->rank)
             return 1;
     return 0;
 }
@@ -107,8 +107,9 @@ static int is_watchable(const struct coll__ctrl *ctrl, int rank)
 /* Is the process watched already, for another of its ranks (threads)? */
 static int is_watched(const struct coll__ctrl *ctrl, int rank)
 {
-    for (int i = 0; i < ctrl->n_watches; i++) {
-        const struct ctrl_peer *peer = &ctrl->peers[ctrl->watches[i].rank];
+    for (int i = 0; i < ctrl->watching.n_watches; i++) {
+        const struct ctrl_peer *peer =
+            &ctrl->peers[ctrl->watching.watches[i].rank];
 
         if (peer->pid == ctrl->peers[rank].pid)
             return 1;
@@ -171,7 +172,8 @@ static struct ctrl_process *find_process(uint64_t pid, int *n_left)
 
 static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
 {
-    struct ctrl_watch *watch = &ctrl->watches[ctrl->n_watches];
+    struct ctrl_watch *watch =
+        &ctrl->watching.watches[ctrl->watching.n_watches];
     struct ctrl_process *process = find_process(ctrl->peers[rank].pid, n_left);
 
     if (!process) {
@@ -187,7 +189,7 @@ static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
     if (watch->next)
         watch->next->at = &watch->next;
     process->first = watch;
-    ctrl->n_watches++;
+    ctrl->watching.n_watches++;
 }
 
 /* Connections need descriptors first: they show an end, too. */
@@ -203,8 +205,8 @@ void coll__ctrl_watch(struct coll__ctrl *ctrl)
 
 void coll__ctrl_unwatch(struct coll__ctrl *ctrl)
 {
-    for (int i = 0; i < ctrl->n_watches; i++) {
-        struct ctrl_watch *watch = &ctrl->watches[i];
+    for (int i = 0; i < ctrl->watching.n_watches; i++) {
+        struct ctrl_watch *watch = &ctrl->watching.watches[i];
 
         if (!watch->process)
             continue;
@@ -216,5 +218,5 @@ void coll__ctrl_unwatch(struct coll__ctrl *ctrl)
         coll__reactor_remove(&watch->process->source);
         forget(watch->process);
     }
-    ctrl->n_watches = 0;
+    ctrl->watching.n_watches = 0;
 }

@@ -282,7 +282,7 @@ START_TEST(the_reason_goes_before_a_death_that_is_noticed_late)
 
     coll__reactor_lock();
     coll__ctrl_watch(ctrl);
-    ck_assert_int_eq(ctrl->failed_status, COLL_OK);
+    ck_assert_int_eq(ctrl->failure.status, COLL_OK);
     coll__ctrl_fail(ctrl, &reason, 1);
     coll__reactor_unlock();
     ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);

@@ -126,9 +126,9 @@ int __wrap_coll__link_send(struct coll__link *link,
     int child = is_upward ? link->self : link->peer, j = 0;
 
     ck_assert_ptr_nonnull(m);
-    while (is_upward && peer->down[j].peer != child)
+    while (is_upward && peer->tree.down[j].peer != child)
         j++;
-    m->to = is_upward ? &peer->down[j] : &peer->up;
+    m->to = is_upward ? &peer->tree.down[j] : &peer->tree.up;
     n_bytes[link->self] += frame->len;
     n_bytes[link->peer] += frame->len;
     m->frame = *frame;
@@ -168,17 +168,17 @@ static void raise_curtain(int size)
 
         ctrl->rank = r;
         ctrl->size = size;
-        ctrl->n_children = coll__tree_n_children(r, size);
+        ctrl->tree.n_children = coll__tree_n_children(r, size);
         ctrl->is_open = 1;
         ctrl->events = (struct coll__ctrl_events){NULL, judge, &ctrl->rank};
         pthread_cond_init(&ctrl->changed, NULL);
         coll__ctrl_round_init(ctrl);
-        coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(r, size));
-        ctrl->up.state = r ? LINK_UP : LINK_DOWN;
-        for (int j = 0; j < ctrl->n_children; j++) {
-            coll__ctrl_link_init(ctrl, &ctrl->down[j],
+        coll__ctrl_link_init(ctrl, &ctrl->tree.up, coll__tree_parent(r, size));
+        ctrl->tree.up.state = r ? LINK_UP : LINK_DOWN;
+        for (int j = 0; j < ctrl->tree.n_children; j++) {
+            coll__ctrl_link_init(ctrl, &ctrl->tree.down[j],
                                  coll__tree_child(r, size, j));
-            ctrl->down[j].state = LINK_UP;
+            ctrl->tree.down[j].state = LINK_UP;
         }
     }
 }
