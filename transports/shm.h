@@ -82,8 +82,9 @@ enum { SHM_AWAKE, SHM_ASLEEP };
 /* One for each rank: the rank itself stores ASLEEP, the rank that wakes it stores
  * AWAKE. */
 struct shm_bell {
-    atomic_int word;     /* a futex */
-    atomic_int waits_on; /* as in transport.h; publishers read this cache line */
+    atomic_int word; /* a futex */
+    /* As in transport.h; it is here since senders read this cache line anyway. */
+    atomic_int published;
     unsigned char pad[CACHE_LINE - 2 * sizeof(atomic_int)];
 };
 

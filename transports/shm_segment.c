@@ -233,9 +233,10 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
     shm->in = calloc(n, sizeof(*shm->in));
     shm->cell_of = malloc(n * shm->n_lines * sizeof(*shm->cell_of));
     shm->cell_state = calloc(shm->n_cells, sizeof(*shm->cell_state));
-    shm->base.waits_on = calloc((size_t)env->size, sizeof(*shm->base.waits_on));
+    shm->base.published =
+        calloc((size_t)env->size, sizeof(*shm->base.published));
     if (!shm->out || !shm->in || !shm->cell_of || !shm->cell_state ||
-        !shm->base.waits_on || make_active(shm))
+        !shm->base.published || make_active(shm))
         return COLL_ERR_NOMEM;
     if (!shm->map)
         return COLL_OK;
@@ -244,7 +245,7 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
     for (int r = 0; r < env->size; r++) {
         if (shm->local_of[r] < 0)
             continue;
-        shm->base.waits_on[r] = &bell_of(shm, shm->local_of[r])->waits_on;
+        shm->base.published[r] = &bell_of(shm, shm->local_of[r])->published;
         for (int c = 0; c < COLL__CHANNELS; c++) {
             init_out(shm, c, shm->local_of[r]);
             init_in(shm, c, shm->local_of[r], env->peers[r].pid);
@@ -283,7 +284,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
     free(shm->active_room);
     free(shm->cell_of);
     free(shm->cell_state);
-    free(shm->base.waits_on);
+    free(shm->base.published);
     free(shm->scratch);
     free(shm->local_of);
     free(shm);
@@ -469,7 +470,7 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
 
     close_file(shm);
     if (shm->bell) /* the token was there; it is not needed any more */
-        atomic_store_explicit(&shm->bell->waits_on, 0, memory_order_relaxed);
+        atomic_store_explicit(&shm->bell->published, 0, memory_order_relaxed);
     for (int r = 0; r < tp->size; r++) {
         if (shm->local_of[r] < 0)
             continue;
@@ -477,7 +478,7 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
         if (found[r] & FOUND_SEGMENT)
             continue;
         shm->local_of[r] = -1;
-        tp->waits_on[r] = NULL;
+        tp->published[r] = NULL;
     }
     if (by_all & FOUND_FILES)
         shm->region_min = coll__limit(LIMIT_MEM_MIN);

@@ -127,10 +127,11 @@ struct coll__tp {
     unsigned
         n_woken; /* how many sleeping ranks it has woken so far; an answer from such a
                   * rank takes longer */
-    /* [size]: 1 + the core on which each rank waited last, 0 while unknown, in memory
-     * that all ranks share.  Each rank stores its own, without ordering.  Entries are
-     * NULL for ranks out of reach and for ranks that do not publish it. */
-    atomic_int **waits_on;
+    /* [size]: a number that each rank publishes in shared memory, 0 at first.  Each rank
+     * stores its own, without ordering; the engine that does so knows what it means
+     * (lib/exec/listed.c).  NULL: this transport has no shared memory; a NULL entry: that
+     * rank is out of reach. */
+    atomic_int **published;
 };
 
 /* What an idle rank may sleep on: until the word is no longer `value`, or the file can be
@@ -196,7 +197,7 @@ struct coll__transport {
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
     /* Look at the next message from peer on that channel that has arrived and that no
-     * receive has taken: 1 and *sig, or 0.  For diagnosis, and fast if `waits_on` is
+     * receive has taken: 1 and *sig, or 0.  For diagnosis, and fast if `published` is
      * set. */
     int (*peek)(struct coll__tp *tp, int peer, int channel,
                 struct coll__signature *sig);

@@ -98,7 +98,10 @@ static void start(struct coll__prog *prog)
     go_on(prog, 0);
 }
 
-/* ---- ranks that share cores ---------------------------------------------- */
+/* ---- ranks that share cores ----------------------------------------------
+ *
+ * Each rank publishes 1 + the core on which it waits; 0: unknown.
+ */
 
 static int hears_all(const struct coll__prog *prog)
 {
@@ -107,13 +110,13 @@ static int hears_all(const struct coll__prog *prog)
 
     for (int i = 0; i < plan->n_steps; i++) {
         int peer = plan->steps[i].peer;
-        atomic_int **waits_on;
+        atomic_int **published;
 
         if (!coll__step_is_recv(plan->steps[i].kind) ||
             count_alike(plan, i) > 1)
             continue;
-        waits_on = prog->routes->to[peer]->waits_on;
-        n += waits_on && waits_on[peer];
+        published = prog->routes->to[peer]->published;
+        n += published && published[peer];
     }
     return n == prog->nranks - 1;
 }
@@ -122,7 +125,7 @@ static int hears_all(const struct coll__prog *prog)
  * it is unknown. */
 static int tell_core(const struct coll__tp *tp)
 {
-    atomic_int *mine = tp->waits_on[tp->rank];
+    atomic_int *mine = tp->published[tp->rank];
     int core = 1 + sched_getcpu();
 
     if (atomic_load_explicit(mine, memory_order_relaxed) != core)
@@ -133,7 +136,7 @@ static int tell_core(const struct coll__tp *tp)
 /* May rank `peer` need this core?  Its own core may be unknown. */
 static int may_share(const struct coll__tp *tp, int peer, int core)
 {
-    int other = atomic_load_explicit(tp->waits_on[peer], memory_order_relaxed);
+    int other = atomic_load_explicit(tp->published[peer], memory_order_relaxed);
 
     return !other || other == core;
 }

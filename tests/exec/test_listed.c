@@ -16,7 +16,7 @@
 /* A transport of all ranks, whose messages are there when the test says so. */
 struct fake {
     struct coll__tp base;
-    atomic_int core[RANKS], *waits_on[RANKS];
+    atomic_int core[RANKS], *published[RANKS];
     int has_come[RANKS];
     int n_looks; /* at messages */
 };
@@ -96,10 +96,10 @@ static void set_up(void)
                                   .size = RANKS,
                                   .eager = 64,
                                   .ahead = 16,
-                                  .waits_on = fake.waits_on};
+                                  .published = fake.published};
     for (int r = 0; r < RANKS; r++) {
         to[r] = &fake.base;
-        fake.waits_on[r] = &fake.core[r];
+        fake.published[r] = &fake.core[r];
         fake.core[r] = r % 2 ? core + 1 : core;
     }
     fake.core[0] = 0;
@@ -170,11 +170,11 @@ END_TEST
 START_TEST(nobody_is_waited_for_whose_core_is_not_seen)
 {
     tear_down();
-    fake.base.waits_on = NULL; /* as between hosts */
+    fake.base.published = NULL; /* as between hosts */
     make("one_shot");
     ck_assert_int_eq(looks_in_vain(), 1);
-    fake.base.waits_on = fake.waits_on;
-    fake.waits_on[3] = NULL; /* one is on another host */
+    fake.base.published = fake.published;
+    fake.published[3] = NULL; /* one is on another host */
     tear_down();
     make("one_shot");
     ck_assert_int_eq(looks_in_vain(), 1);

@@ -357,25 +357,25 @@ START_TEST(an_offer_taken_back_is_whole_or_not_there)
 }
 END_TEST
 
-/* ---- where ranks wait ------------------------------------------------------ */
+/* ---- what ranks publish ------------------------------------------------------ */
 
-static void say_where(struct rank *rank)
+static void publish(struct rank *rank)
 {
-    atomic_int **waits_on = rank->tp->waits_on;
+    atomic_int **published = rank->tp->published;
 
     conform_barrier(rank);
     for (int r = 0; r < rank->size; r++)
-        EXPECT(rank, atomic_load(waits_on[r]) == 0);
+        EXPECT(rank, atomic_load(published[r]) == 0);
     conform_barrier(rank);
-    atomic_store(waits_on[rank->me], 10 + rank->me);
+    atomic_store(published[rank->me], 10 + rank->me);
     conform_barrier(rank);
     for (int r = 0; r < rank->size; r++)
-        EXPECT(rank, atomic_load(waits_on[r]) == 10 + r);
+        EXPECT(rank, atomic_load(published[r]) == 10 + r);
     exchange_borders(rank); /* nobody's bell was touched */
 }
 
 /* _i: ranks are processes. */
-START_TEST(each_rank_says_where_it_waits) { run(3, _i, say_where); }
+START_TEST(all_ranks_read_what_each_publishes) { run(3, _i, publish); }
 END_TEST
 
 /* ---- several segments ------------------------------------------------------ */
@@ -446,7 +446,7 @@ int main(void)
     tcase_add_test(c, what_was_taken_is_said_whoever_finds_it);
     tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0,
                         part_of(80));
-    tcase_add_loop_test(c, each_rank_says_where_it_waits, 0, 2);
+    tcase_add_loop_test(c, all_ranks_read_what_each_publishes, 0, 2);
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);
     suite_add_tcase(suite, c);
