@@ -136,12 +136,22 @@ struct shm_active {
     int next_out, next_in; /* where the next round goes on */
 };
 
+/* This rank's cells. */
+struct shm_cells {
+    size_t len, n;           /* bytes of a cell; cells */
+    unsigned char *at;       /* [n * len] */
+    struct shm_cell *state;  /* [n] */
+    int16_t *of_line;        /* cell_of of all fifos */
+    int64_t n_freed, n_kept; /* how often a cell was freed; was kept */
+    int n_free, n_used;      /* now; ever */
+    int n_without;           /* fifos to other ranks that hold no cell */
+};
+
 struct shm {
     struct coll__tp base;
     int local_rank, local_size;
     struct coll__link link;
     size_t n_lines, slot; /* n_lines is a power of two */
-    size_t cell, n_cells;
     size_t fetch_min; /* least length of a fetched message; fetch_max: most bytes that may
                        * move at the same time */
     size_t fetch_max;
@@ -164,12 +174,7 @@ struct shm {
     void *active_room;
     int n_ended; /* offers, since the last poll */
 
-    unsigned char *cells; /* this rank's */
-    struct shm_cell *cell_state; /* [n_cells] */
-    int16_t *cell_of;            /* all fifos' */
-    int64_t n_freed, n_kept;     /* how often a cell was freed; was kept */
-    int n_free, n_used;          /* now; ever */
-    int n_without; /* fifos to other ranks that hold no cell */
+    struct shm_cells cells;
     unsigned char *scratch; /* buffer for fetched bytes that are reduced, or NULL */
     struct shm_region
         *regions[SHM_REGION_BUCKETS]; /* that this rank has read */
@@ -184,7 +189,7 @@ static inline size_t shm_in_slot(const struct shm *shm,
 
     if (xfer->len <= shm->slot)
         return left;
-    left = min_size(left, shm->cell - xfer->done % shm->cell);
+    left = min_size(left, shm->cells.len - xfer->done % shm->cells.len);
     return min_size(left, shm->slot);
 }
 

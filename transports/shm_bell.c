@@ -23,8 +23,8 @@
 
 static int has_shared_cell(const struct shm *shm)
 {
-    for (size_t i = 0; i < shm->n_cells; i++)
-        if (shm->cell_state[i].n_lines > 1)
+    for (size_t i = 0; i < shm->cells.n; i++)
+        if (shm->cells.state[i].n_lines > 1)
             return 1;
     return 0;
 }

@@ -72,7 +72,7 @@ static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
     unsigned char *to = (unsigned char *)xfer->buf + xfer->done;
     unsigned char *cell = NULL;
 
-    if (n == min_size(xfer->len - xfer->done, shm->cell)) /* not a piece */
+    if (n == min_size(xfer->len - xfer->done, shm->cells.len)) /* not a piece */
         cell = shm__cell_for(shm, xfer);
     if (cell)
         store_twice(shm, xfer, cell, from, n);
@@ -126,7 +126,7 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
 
     /* a part at a time: other ranks can run in between, and the bytes read here stay in
      * the cache */
-    n = min_size(n, xfer->reduce || is_region ? shm->cell : FETCH_MOST);
+    n = min_size(n, xfer->reduce || is_region ? shm->cells.len : FETCH_MOST);
     rc = is_region ? read_in_place(shm, in, xfer, line, n)
                    : fetch(shm, in, xfer, line->address, n);
     shm_keep_order();
@@ -160,8 +160,8 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
     case SHM_REGION:
         return pull_offer(shm, in, xfer, line);
     case SHM_CELL:
-        n = min_size(xfer->len - xfer->done, shm->cell);
-        store(shm, xfer, in->cells + line->cell * shm->cell, n);
+        n = min_size(xfer->len - xfer->done, shm->cells.len);
+        store(shm, xfer, in->cells + line->cell * shm->cells.len, n);
         break;
     case SHM_SLOT:
         n = shm_in_slot(shm, xfer);

@@ -13,14 +13,14 @@
 
 static void drop_cell(struct shm *shm, struct shm_out *out, int index)
 {
-    struct shm_cell *cell = &shm->cell_state[index];
+    struct shm_cell *cell = &shm->cells.state[index];
 
     if (--cell->n_lines == 0) {
-        cell->order = ++shm->n_freed;
-        shm->n_free++;
+        cell->order = ++shm->cells.n_freed;
+        shm->cells.n_free++;
     }
     if (--out->n_held == 0)
-        shm->n_without++;
+        shm->cells.n_without++;
 }
 
 /* End the offers in lines below `tail`, which the receiver has read.  A search for a free
@@ -74,7 +74,7 @@ static int has_line(struct shm *shm, struct shm_out *out)
  * none. */
 static int may_take(const struct shm *shm, const struct shm_out *out)
 {
-    return shm->n_free > shm->n_without - (out->n_held == 0);
+    return shm->cells.n_free > shm->cells.n_without - (out->n_held == 0);
 }
 
 /* ---- which cell ----------------------------------------------------------- */
@@ -84,9 +84,9 @@ static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 {
     if (!xfer->bytes.name)
         return -1;
-    for (size_t i = 0; i < shm->n_cells; i++)
-        if (shm->cell_state[i].name == xfer->bytes.name &&
-            shm->cell_state[i].off == xfer->done)
+    for (size_t i = 0; i < shm->cells.n; i++)
+        if (shm->cells.state[i].name == xfer->bytes.name &&
+            shm->cells.state[i].off == xfer->done)
             return (int)i;
     return -1;
 }
@@ -99,7 +99,7 @@ static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 static int64_t turn_of(const struct shm *shm, const struct shm_cell *cell)
 {
     if (cell->order == 0)
-        return shm->n_used < FEW ? 0 : LATE;
+        return shm->cells.n_used < FEW ? 0 : LATE;
     return cell->order > 0 ? cell->order : 2 * LATE - cell->order;
 }
 
@@ -108,8 +108,8 @@ static struct shm_cell *find_free(const struct shm *shm)
 {
     struct shm_cell *best = NULL;
 
-    for (size_t i = 0; i < shm->n_cells; i++) {
-        struct shm_cell *cell = &shm->cell_state[i];
+    for (size_t i = 0; i < shm->cells.n; i++) {
+        struct shm_cell *cell = &shm->cells.state[i];
 
         if (!cell->n_lines &&
             (!best || turn_of(shm, cell) < turn_of(shm, best)))
@@ -128,10 +128,10 @@ static int take_free(struct shm *shm, uint64_t name, size_t off)
         reclaim_all(shm);
         cell = find_free(shm);
     }
-    shm->n_used += cell->order == 0;
+    shm->cells.n_used += cell->order == 0;
     cell->name = name;
     cell->off = off;
-    return (int)(cell - shm->cell_state);
+    return (int)(cell - shm->cells.state);
 }
 
 /* Should the receiver fetch the message?  If this rank also copies the bytes itself, they
@@ -158,21 +158,21 @@ unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
     int index;
 
     if (!xfer->bytes.name || xfer->len <= shm->slot ||
-        shm->n_free <= shm->n_without || is_fetched(shm, xfer) ||
+        shm->cells.n_free <= shm->cells.n_without || is_fetched(shm, xfer) ||
         is_in_region(shm, xfer, &place))
         return NULL;
     index = take_free(shm, xfer->bytes.name, xfer->done);
-    shm->cell_state[index].order = -++shm->n_kept;
-    return shm->cells + (size_t)index * shm->cell;
+    shm->cells.state[index].order = -++shm->cells.n_kept;
+    return shm->cells.at + (size_t)index * shm->cells.len;
 }
 
 /* Let a line of `out` name a cell, and count the cell's lines and the free cells. */
 static void hold_cell(struct shm *shm, struct shm_out *out, int index)
 {
-    if (shm->cell_state[index].n_lines++ == 0)
-        shm->n_free--;
+    if (shm->cells.state[index].n_lines++ == 0)
+        shm->cells.n_free--;
     if (out->n_held++ == 0)
-        shm->n_without--;
+        shm->cells.n_without--;
     out->cell_of[out->next & (shm->n_lines - 1)] = (int16_t)index;
 }
 
@@ -183,7 +183,7 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
 {
     int index = find_same(shm, xfer);
 
-    if (index >= 0 && shm->cell_state[index].n_lines)
+    if (index >= 0 && shm->cells.state[index].n_lines)
         return index;
     if (!may_take(shm, out)) {
         reclaim_all(shm);
@@ -193,7 +193,7 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
     if (index >= 0)
         return index;
     index = take_free(shm, xfer->bytes.name, xfer->done);
-    memcpy(shm->cells + (size_t)index * shm->cell,
+    memcpy(shm->cells.at + (size_t)index * shm->cells.len,
            (const unsigned char *)xfer->buf + xfer->done, n);
     return index;
 }
@@ -271,8 +271,8 @@ static enum shm_pushed push_cell(struct shm *shm, struct shm_out *out,
 {
     struct shm_line *line = &out->fifo->lines[out->next &
                                                  (shm->n_lines - 1)];
-    size_t n = min_size(xfer->len - xfer->done, shm->cell);
-    int is_amid = xfer->done % shm->cell != 0;
+    size_t n = min_size(xfer->len - xfer->done, shm->cells.len);
+    int is_amid = xfer->done % shm->cells.len != 0;
     int index = is_amid ? -1 : fill_cell(shm, out, xfer, n);
 
     if (index < 0) {

@@ -76,7 +76,7 @@ static size_t fifo_at(const struct shm *shm, int channel, int src, int dst)
 static size_t cells_at(const struct shm *shm, int local_rank)
 {
     return fifo_at(shm, COLL__CHANNELS, 0, 0) +
-           (size_t)local_rank * shm->n_cells * shm->cell;
+           (size_t)local_rank * shm->cells.n * shm->cells.len;
 }
 
 static unsigned char *cells_of(const struct shm *shm, int local_rank)
@@ -138,8 +138,8 @@ static void make_segment(const struct shm *shm, struct offer *offer)
     offer->status = COLL_ERR_SYSTEM;
     offer->n_lines = shm->n_lines;
     offer->slot = shm->slot;
-    offer->cell = shm->cell;
-    offer->n_cells = shm->n_cells;
+    offer->cell = shm->cells.len;
+    offer->n_cells = shm->cells.n;
     if (offer->file.fd >= 0 && !coll__set_file_len(offer->file.fd, len))
         offer->status = COLL_OK;
     else
@@ -156,8 +156,8 @@ static int map_segment(struct shm *shm, int pid, const struct offer *offer)
 
     shm->n_lines = offer->n_lines;
     shm->slot = offer->slot;
-    shm->cell = offer->cell;
-    shm->n_cells = offer->n_cells;
+    shm->cells.len = offer->cell;
+    shm->cells.n = offer->n_cells;
     len = segment_len(shm);
     shm->segment = coll__segment_map(pid, &offer->file, len);
     shm->base.shared = shm->segment ? len : 0;
@@ -193,7 +193,7 @@ static void init_out(struct shm *shm, int channel, int local)
     out->fifo = fifo_of(shm, channel, shm->local_rank, local);
     out->slots = slots_of(shm, out->fifo);
     out->bell = bell_of(shm, local);
-    out->cell_of = shm->cell_of + (size_t)lane * shm->n_lines;
+    out->cell_of = shm->cells.of_line + (size_t)lane * shm->n_lines;
     out->last = &out->first;
     out->there_last = &out->there;
 }
@@ -231,17 +231,17 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
 
     shm->out = calloc(n, sizeof(*shm->out));
     shm->in = calloc(n, sizeof(*shm->in));
-    shm->cell_of = malloc(n * shm->n_lines * sizeof(*shm->cell_of));
-    shm->cell_state = calloc(shm->n_cells, sizeof(*shm->cell_state));
+    shm->cells.of_line = malloc(n * shm->n_lines * sizeof(*shm->cells.of_line));
+    shm->cells.state = calloc(shm->cells.n, sizeof(*shm->cells.state));
     shm->base.published =
         calloc((size_t)env->size, sizeof(*shm->base.published));
-    if (!shm->out || !shm->in || !shm->cell_of || !shm->cell_state ||
+    if (!shm->out || !shm->in || !shm->cells.of_line || !shm->cells.state ||
         !shm->base.published || make_active(shm))
         return COLL_ERR_NOMEM;
     if (!shm->map)
         return COLL_OK;
     for (size_t i = 0; i < n * shm->n_lines; i++)
-        shm->cell_of[i] = -1;
+        shm->cells.of_line[i] = -1;
     for (int r = 0; r < env->size; r++) {
         if (shm->local_of[r] < 0)
             continue;
@@ -251,10 +251,10 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
             init_in(shm, c, shm->local_of[r], env->peers[r].pid);
         }
     }
-    shm->cells = cells_of(shm, shm->local_rank);
+    shm->cells.at = cells_of(shm, shm->local_rank);
     shm->bell = bell_of(shm, shm->local_rank);
-    shm->n_free = (int)shm->n_cells;
-    shm->n_without = COLL__CHANNELS * (shm->local_size - 1);
+    shm->cells.n_free = (int)shm->cells.n;
+    shm->cells.n_without = COLL__CHANNELS * (shm->local_size - 1);
     shm->base.eager = shm->slot;
     shm->base.ahead = (int)shm->n_lines / 2; /* of one operation and the next */
     return COLL_OK;
@@ -282,8 +282,8 @@ void shm__close(struct coll__tp *tp, int is_orderly)
     free(shm->out);
     free(shm->in);
     free(shm->active_room);
-    free(shm->cell_of);
-    free(shm->cell_state);
+    free(shm->cells.of_line);
+    free(shm->cells.state);
     free(shm->base.published);
     free(shm->scratch);
     free(shm->local_of);
@@ -314,11 +314,11 @@ static void choose_sizes(struct shm *shm)
         slot = shm->local_size > 2 ? SLOT : SLOT_OF_TWO;
     shm->slot = round_up(min_size(max_size(slot, CACHE_LINE), MAX_SLOT),
                          CACHE_LINE);
-    shm->cell = round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL),
-                         CACHE_LINE);
+    shm->cells.len =
+        round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL), CACHE_LINE);
     if (!cells) /* one for each fifo, and as many as a busy channel uses */
         cells = n_fifos + max_size(8, n_peers);
-    shm->n_cells = min_size(max_size(cells, n_fifos + 1), INT16_MAX);
+    shm->cells.n = min_size(max_size(cells, n_fifos + 1), INT16_MAX);
     shm->n_lines = shm->local_size > MANY_RANKS ? 8 : 32; /* powers of two */
 }
 
@@ -453,9 +453,10 @@ static int join(struct shm *shm, const struct coll__tp_env *env,
 /* Set the least length of messages that are fetched from now on. */
 static int allow_fetching(struct shm *shm)
 {
-    shm->scratch = malloc(shm->cell);
+    shm->scratch = malloc(shm->cells.len);
     if (!shm->scratch) {
-        log_error("shm", "no memory for %zu bytes that are fetched", shm->cell);
+        log_error("shm", "no memory for %zu bytes that are fetched",
+                  shm->cells.len);
         return COLL_ERR_NOMEM;
     }
     shm->fetch_min = coll__limit(LIMIT_CMA_MIN);
