@@ -12,6 +12,8 @@
 #include "lib/boot/launcher.h"
 #include "lib/trace/log.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +38,10 @@ int coll__parent_of(int pid)
     return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-int coll__began_with(int pid, const char *variable)
+/* Did that process start with this text, and then `end`, in its environment? */
+static int began_with(int pid, const char *text, char end)
 {
-    size_t len = strlen(variable), room = 0;
+    size_t len = strlen(text), room = 0;
     char path[32], *item = NULL;
     int found = 0;
     FILE *file;
@@ -46,11 +49,39 @@ int coll__began_with(int pid, const char *variable)
     snprintf(path, sizeof(path), "/proc/%d/environ", pid);
     file = fopen(path, "re");
     while (file && !found && getdelim(&item, &room, '\0', file) > 0)
-        found = !strncmp(item, variable, len) && item[len] == '=';
+        found = !strncmp(item, text, len) && item[len] == end;
     if (file)
         fclose(file);
     free(item);
     return found;
+}
+
+int coll__began_with(int pid, const char *variable)
+{
+    return began_with(pid, variable, '=');
+}
+
+int coll__any_began_with(const char *item)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *at;
+    int found = 0;
+
+    while (processes && !found && (at = readdir(processes)))
+        found = isdigit((unsigned char)at->d_name[0]) &&
+                began_with((int)strtol(at->d_name, NULL, 10), item, '\0');
+    if (processes)
+        closedir(processes);
+    return found;
+}
+
+int coll__is_ancestor(int pid)
+{
+    int at = getpid();
+
+    for (int i = 0; i < COLL__MOST_ANCESTORS && at > 0 && at != pid; i++)
+        at = coll__parent_of(at);
+    return at == pid && pid > 0;
 }
 
 /* Find the launcher; never process 1, every process's ancestor, which ends with all. */

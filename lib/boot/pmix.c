@@ -10,6 +10,7 @@
  * server removes a rank that leaves from every fence under way, and other ranks may have
  * begun the next group's fence.
  */
+#include "lib/boot/ancestor.h"
 #include "lib/boot/boot.h"
 #include "lib/boot/launcher.h"
 #include "lib/net/reactor.h"
@@ -25,6 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_PAUSE 1.0 /* s, from a fence's start to the first question */
+#define LAST_PAUSE 16.0 /* s, between two questions; each doubles until then */
+#define ANSWER_TIME 5.0 /* s, for the server's answer */
+
 /* X(field, symbol): the functions of libpmix that are used. */
 #define PMIX_MAP(X)                                                            \
     X(init, PMIx_Init)                                                         \
@@ -32,6 +37,7 @@
     X(put, PMIx_Put)                                                           \
     X(commit, PMIx_Commit)                                                     \
     X(fence_nb, PMIx_Fence_nb)                                                 \
+    X(query, PMIx_Query_info_nb)                                               \
     X(get, PMIx_Get)                                                           \
     X(listen, PMIx_Register_event_handler)                                     \
     X(text, PMIx_Error_string)
@@ -49,13 +55,22 @@ static pthread_once_t stay_once = PTHREAD_ONCE_INIT;
 /* How many blocks this process has gathered; the same on every rank. */
 static atomic_uint n_gathered;
 
-/* A fence under way; shared by the caller and libpmix's thread; the last one of them
- * frees it. */
-struct fence {
+/* A call under way; shared by the caller and libpmix's thread; the last one of them frees
+ * it. */
+struct pending {
     pthread_mutex_t lock;
     pthread_cond_t done;
     int is_done, n_users;
     pmix_status_t status;
+};
+
+/* The question to the server which ranks have ended. */
+struct question {
+    struct pending pending; /* first */
+    pmix_proc_t self;
+    pmix_query_t query;
+    pmix_info_t job; /* the query's: which job */
+    int ended;       /* the answer: the first rank that has ended, or -1 */
 };
 
 /* Open MPI 5 from PyPI brings its own libpmix, in a folder where the loader does not
@@ -107,35 +122,43 @@ static int detect(void)
     return text && *text;
 }
 
-/* ---- fences ------------------------------------------------------------- */
+/* ---- calls under way ---------------------------------------------------- */
 
-static void fence_put(struct fence *fence)
+static void pending_init(struct pending *pending)
+{
+    pthread_mutex_init(&pending->lock, NULL);
+    coll__reactor_cond_init(&pending->done);
+    pending->n_users = 2;
+}
+
+static void pending_put(struct pending *pending)
 {
     int n_left;
 
-    pthread_mutex_lock(&fence->lock);
-    n_left = --fence->n_users;
-    pthread_mutex_unlock(&fence->lock);
+    pthread_mutex_lock(&pending->lock);
+    n_left = --pending->n_users;
+    pthread_mutex_unlock(&pending->lock);
     if (n_left)
         return;
-    pthread_cond_destroy(&fence->done);
-    pthread_mutex_destroy(&fence->lock);
-    free(fence);
+    pthread_cond_destroy(&pending->done);
+    pthread_mutex_destroy(&pending->lock);
+    free(pending);
 }
 
-static void fence_done(pmix_status_t status, void *arg)
+/* On libpmix's thread. */
+static void pending_done(pmix_status_t status, void *arg)
 {
-    struct fence *fence = arg;
+    struct pending *pending = arg;
 
-    pthread_mutex_lock(&fence->lock);
-    fence->is_done = 1;
-    fence->status = status;
-    pthread_cond_signal(&fence->done);
-    pthread_mutex_unlock(&fence->lock);
-    fence_put(fence);
+    pthread_mutex_lock(&pending->lock);
+    pending->is_done = 1;
+    pending->status = status;
+    pthread_cond_signal(&pending->done);
+    pthread_mutex_unlock(&pending->lock);
+    pending_put(pending);
 }
 
-static pmix_status_t fence_wait(struct fence *fence, double timeout)
+static pmix_status_t pending_wait(struct pending *pending, double timeout)
 {
     double end = coll__now() + timeout;
     struct timespec until = {.tv_sec = (time_t)end};
@@ -143,12 +166,134 @@ static pmix_status_t fence_wait(struct fence *fence, double timeout)
     int rc = 0;
 
     until.tv_nsec = (long)((end - (double)until.tv_sec) * 1e9);
-    pthread_mutex_lock(&fence->lock);
-    while (!fence->is_done && !rc)
-        rc = pthread_cond_timedwait(&fence->done, &fence->lock, &until);
-    status = fence->is_done ? fence->status : PMIX_ERR_TIMEOUT;
-    pthread_mutex_unlock(&fence->lock);
+    pthread_mutex_lock(&pending->lock);
+    while (!pending->is_done && !rc)
+        rc = pthread_cond_timedwait(&pending->done, &pending->lock, &until);
+    status = pending->is_done ? pending->status : PMIX_ERR_TIMEOUT;
+    pthread_mutex_unlock(&pending->lock);
     return status;
+}
+
+/* ---- ranks that have ended ---------------------------------------------- */
+
+/* The server's table of the ranks is an array of pmix_proc_info_t, or for Open MPI 4 an
+ * array of pmix_info_t that hold them.  Return entry i. */
+static const pmix_proc_info_t *entry(const pmix_data_array_t *table, size_t i)
+{
+    const pmix_info_t *infos = table->array;
+
+    if (table->type == PMIX_PROC_INFO)
+        return (const pmix_proc_info_t *)table->array + i;
+    return table->type == PMIX_INFO && infos[i].value.type == PMIX_PROC_INFO
+               ? infos[i].value.data.pinfo
+               : NULL;
+}
+
+/* Has the rank ended?  Open MPI 4 has no word for a rank that ended in order before it
+ * connected, or that has closed its output: then look for the rank's processes, if it is
+ * on this host, and this host's processes are visible. */
+static int has_ended(const pmix_proc_info_t *rank, const pmix_proc_info_t *mine)
+{
+    char item[32];
+
+    if (rank->state != PMIX_PROC_STATE_UNDEF)
+        return rank->state == PMIX_PROC_STATE_TERMINATED ||
+               rank->state > PMIX_PROC_STATE_ERROR;
+    snprintf(item, sizeof(item), "PMIX_RANK=%u", rank->proc.rank);
+    return rank->pid > 0 && mine && mine->hostname && rank->hostname &&
+           !strcmp(rank->hostname, mine->hostname) &&
+           coll__is_ancestor(mine->pid) && !coll__any_began_with(item);
+}
+
+/* Return the first rank of the table that has ended, or -1. */
+static int first_ended(const pmix_data_array_t *table, const pmix_proc_t *self)
+{
+    const pmix_proc_info_t *mine = NULL, *rank;
+
+    for (size_t i = 0; i < table->size && !mine; i++) {
+        rank = entry(table, i);
+        if (rank && rank->proc.rank == self->rank)
+            mine = rank;
+    }
+    for (size_t i = 0; i < table->size; i++) {
+        rank = entry(table, i);
+        if (rank && !strcmp(rank->proc.nspace, self->nspace) &&
+            has_ended(rank, mine))
+            return (int)rank->proc.rank;
+    }
+    return -1;
+}
+
+/* On libpmix's thread. */
+static void answered(pmix_status_t status, pmix_info_t *info, size_t n,
+                     void *arg, pmix_release_cbfunc_t release,
+                     void *release_arg)
+{
+    struct question *question = arg;
+
+    if (status == PMIX_SUCCESS && n && info->value.type == PMIX_DATA_ARRAY &&
+        info->value.data.darray)
+        question->ended = first_ended(info->value.data.darray, &question->self);
+    if (release)
+        release(release_arg);
+    pending_done(status, &question->pending);
+}
+
+/* Ask the server which ranks have ended; *ended: the first, or -1.  Not PMIX_SUCCESS: it
+ * does not answer. */
+static pmix_status_t ask_for_ended(const pmix_proc_t *self, int *ended)
+{
+    static char *keys[] = {PMIX_QUERY_PROC_TABLE, NULL};
+    struct question *question = calloc(1, sizeof(*question));
+    pmix_status_t rc;
+
+    *ended = -1;
+    if (!question)
+        return PMIX_ERR_NOMEM;
+    pending_init(&question->pending);
+    question->self = *self;
+    question->ended = -1;
+    question->job.value.type = PMIX_STRING;
+    question->job.value.data.string = question->self.nspace;
+    snprintf(question->job.key, sizeof(question->job.key), "%s", PMIX_NSPACE);
+    question->query =
+        (pmix_query_t){.keys = keys, .qualifiers = &question->job, .nqual = 1};
+    rc = lib.query(&question->query, 1, answered, question);
+    if (rc == PMIX_SUCCESS)
+        rc = pending_wait(&question->pending, ANSWER_TIME);
+    else /* there will be no callback */
+        pending_put(&question->pending);
+    if (rc == PMIX_SUCCESS)
+        *ended = question->ended;
+    pending_put(&question->pending);
+    return rc;
+}
+
+/* ---- fences ------------------------------------------------------------- */
+
+/* Wait for the fence, at most `timeout` seconds, and less if a rank has ended: *ended, or
+ * -1.  A rank must have ended by two answers, as the first may be of a rank that is being
+ * started. */
+static pmix_status_t await_fence(struct pending *fence, const pmix_proc_t *self,
+                                 double timeout, int *ended)
+{
+    double deadline = coll__now() + timeout, pause = FIRST_PAUSE;
+    int before, can_ask = 1;
+
+    for (*ended = -1;; pause = pause < LAST_PAUSE ? 2 * pause : pause) {
+        double left = deadline - coll__now();
+        int is_last = !can_ask || left <= pause;
+        pmix_status_t rc = pending_wait(fence, is_last ? left : pause);
+
+        if (rc != PMIX_ERR_TIMEOUT)
+            *ended = -1;
+        if (rc != PMIX_ERR_TIMEOUT || is_last)
+            return rc;
+        before = *ended;
+        can_ask = ask_for_ended(self, ended) == PMIX_SUCCESS;
+        if (*ended >= 0 && *ended == before)
+            return pending_wait(fence, 0); /* it may just have come */
+    }
 }
 
 /* Wait for all ranks, and spread the values that they have put. */
@@ -157,24 +302,30 @@ static int fence_all(const struct coll__boot *boot)
     const pmix_proc_t *self = boot->state;
     pmix_proc_t all = *self;
     pmix_info_t info = {.value = {.type = PMIX_BOOL, .data.flag = true}};
-    struct fence *fence = calloc(1, sizeof(*fence));
+    struct pending *fence = calloc(1, sizeof(*fence));
     pmix_status_t rc;
+    int ended = -1;
 
     if (!fence) {
         log_error("boot", "no memory to wait for the other ranks");
         return COLL_ERR_NOMEM;
     }
-    pthread_mutex_init(&fence->lock, NULL);
-    coll__reactor_cond_init(&fence->done);
-    fence->n_users = 2;
+    pending_init(fence);
     all.rank = PMIX_RANK_WILDCARD;
     snprintf(info.key, sizeof(info.key), "%s", PMIX_COLLECT_DATA);
-    rc = lib.fence_nb(&all, 1, &info, 1, fence_done, fence);
+    rc = lib.fence_nb(&all, 1, &info, 1, pending_done, fence);
     if (rc == PMIX_SUCCESS)
-        rc = fence_wait(fence, boot->timeout);
+        rc = await_fence(fence, self, boot->timeout, &ended);
     else /* there will be no callback */
-        fence_put(fence);
-    fence_put(fence);
+        pending_put(fence);
+    pending_put(fence);
+    if (rc == PMIX_ERR_TIMEOUT && ended >= 0) {
+        log_error("boot",
+                  "rank %d ended before it joined; does every rank call "
+                  "coll_comm_create_env()?",
+                  ended);
+        return COLL_ERR_BOOTSTRAP;
+    }
     if (rc == PMIX_ERR_TIMEOUT) {
         log_error("boot",
                   "not every rank came to PMIx_Fence within %.3g s; "

@@ -19,6 +19,20 @@ export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
 check_launcher 4 mpirun --allow-run-as-root --oversubscribe -np 4
 check_children mpirun --allow-run-as-root --oversubscribe -np 2
 
+# A rank that ends before it joins is named at once; one that has closed its output, or
+# that leaves its program in the background, has not ended.
+# early NAME COMMANDS: rank 1 begins with these
+early() {
+    COLL_TIMEOUT=1000 timeout 60 mpirun --allow-run-as-root --oversubscribe -np 3 sh -c "
+        small='$build/benchmarks/allreduce_bw -b 4 -e 4 -n 1 -w 0'
+        [ \$PMIX_RANK != 1 ] || { $2; }
+        exec \$small" > out 2>&1 || [ "$1" = fails ] || fail "rank 1 begins with $2"
+}
+early fails 'exit 0'
+grep -q 'rank 1 ended before it joined' out || fail "a rank that ends early"
+early works 'exec > early 2>&1; sleep 5'
+early works '(sleep 5; exec $small) & exit 0'
+
 # mpirun is killed: its ranks end, too, and say why
 cat > orphan << END
 #!/bin/sh
