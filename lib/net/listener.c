@@ -26,10 +26,11 @@
 
 #define MIN_SEATS 16
 #define MAX_SEATS 1024
-#define PATIENCE 10.0    /* s, for one visitor */
 #define PROOF_TIME 0.25  /* s, for a proof, while another visitor waits for a seat */
 #define REPORT_EVERY 1.0 /* s, between two lines on strangers */
 #define MAX_PAST 8
+
+double coll__listener_patience = 10;
 
 struct visitor {
     struct coll__source source;  /* first; its deadline ends the visit */
@@ -354,7 +355,8 @@ int coll__listener_seat(int is_full)
     while (v && v->is_greeted)
         v = v->next;
     if (!v && listener.oldest &&
-        coll__now() > listener.oldest->source.deadline - PATIENCE + PROOF_TIME)
+        coll__now() > listener.oldest->source.deadline -
+                          coll__listener_patience + PROOF_TIME)
         v = listener.oldest;
     if (v)
         turn_away(v, "too many connections wait to be judged");
@@ -375,7 +377,7 @@ void coll__listener_admit(int fd)
     v->source = (struct coll__source){
         .fd = fd,
         .events = EPOLLIN,
-        .deadline = coll__now() + PATIENCE,
+        .deadline = coll__now() + coll__listener_patience,
         .ready = visitor_ready,
         .expired = visitor_expired,
         .dropped = visitor_dropped,

@@ -7,6 +7,9 @@
 
 #include "lib/net/listener.h"
 
+/* s, until a visitor has proved itself: 10, but in tests. */
+extern double coll__listener_patience;
+
 /* Find a seat for one more visitor.  If there is none, close the oldest visitor without
  * a complete hello, or one that takes long for its proof.
  *

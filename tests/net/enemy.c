@@ -31,7 +31,7 @@
 #define CHALLENGE 68
 #define PROOF 32
 #define RECORDS 256
-#define ANSWER_MS 12000 /* a door's patience is 10 s */
+#define ANSWER_MS 12000 /* a listener's patience is 10 s */
 
 struct record {
     unsigned char hello[HELLO], proof[PROOF];

@@ -16,7 +16,7 @@ static void says(const char *text)
                   text, coll_last_error());
 }
 
-START_TEST(a_door_that_may_let_nobody_in_is_not_opened)
+START_TEST(a_listener_that_may_let_nobody_in_is_not_opened)
 {
     struct coll__addr addrs[COLL__MAX_ADDRS];
     struct coll__gate gate = {.kind = DOOR_BOOT};
@@ -62,7 +62,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(c, a_door_that_may_let_nobody_in_is_not_opened);
+    tcase_add_test(c, a_listener_that_may_let_nobody_in_is_not_opened);
     tcase_add_loop_test(c, a_reactor_that_may_not_wait_or_talk_does_not_start,
                         0, (int)ARRAY_LEN(calls));
     tcase_set_timeout(c, 20);

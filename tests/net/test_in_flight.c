@@ -18,17 +18,17 @@ static void connect_pair(int ends[2])
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int door = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
     socklen_t len = sizeof(at);
 
-    ck_assert_int_eq(bind(door, (struct sockaddr *)&at, len), 0);
-    ck_assert_int_eq(listen(door, 1), 0);
-    ck_assert_int_eq(getsockname(door, (struct sockaddr *)&at, &len), 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, len), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &len), 0);
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(connect(ends[0], (struct sockaddr *)&at, len), 0);
-    ends[1] = accept(door, NULL, NULL);
+    ends[1] = accept(listener, NULL, NULL);
     ck_assert_int_ge(ends[1], 0);
-    close(door);
+    close(listener);
 }
 
 static void there_and_back(const int ends[2])

@@ -9,7 +9,7 @@
  *   ranks vanish     the last rank's host loses its network amid them; the same
  *
  * Each prints on how many TCP ports its process listens, once ranks are joined:
- * one more than libcoll's own door would be UCX's.
+ * one more than libcoll's own listener would be UCX's.
  */
 #include "include/coll/coll.h"
 #include "lib/util/util.h"

@@ -90,14 +90,14 @@ static void greet(struct rank *rank, int other)
 }
 
 /* The ranks come in any order: a socket's place is its rank's. */
-static void accept_one(struct rank *rank, int door)
+static void accept_one(struct rank *rank, int listener)
 {
-    struct pollfd file = {.fd = door, .events = POLLIN};
+    struct pollfd file = {.fd = listener, .events = POLLIN};
     int fd, who[2];
 
     EXPECT(rank, poll(&file, 1, (int)(patient(WAIT_SECONDS) * 1e3)) == 1,
            "a rank did not come");
-    fd = accept(door, NULL, NULL);
+    fd = accept(listener, NULL, NULL);
     EXPECT(rank, fd >= 0, "%s", strerror(errno));
     EXPECT(rank, recv(fd, who, sizeof(who), MSG_PEEK | MSG_WAITALL) ==
                          (ssize_t)sizeof(who) &&
@@ -108,17 +108,17 @@ static void accept_one(struct rank *rank, int door)
 
 static void accept_all(struct rank *rank, const struct addrinfo *place)
 {
-    int door = socket(place->ai_family, SOCK_STREAM, 0), one = 1;
+    int listener = socket(place->ai_family, SOCK_STREAM, 0), one = 1;
 
-    EXPECT(rank, door >= 0, "%s", strerror(errno));
-    setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    EXPECT(rank, listener >= 0, "%s", strerror(errno));
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     EXPECT(rank,
-           !bind(door, place->ai_addr, place->ai_addrlen) &&
-               !listen(door, MAX_RANKS),
+           !bind(listener, place->ai_addr, place->ai_addrlen) &&
+               !listen(listener, MAX_RANKS),
            "%s", strerror(errno));
     for (int n = 1; n < rank->size; n++)
-        accept_one(rank, door);
-    close(door);
+        accept_one(rank, listener);
+    close(listener);
 }
 
 /* Rank 0 may be in the case before, and refuse. */

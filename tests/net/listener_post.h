@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* door_post.h - who is awaited at this process's door, and who calls there. */
-#ifndef COLL_TESTS_DOOR_POST_H
-#define COLL_TESTS_DOOR_POST_H
+/* listener_post.h - groups that this process lets in, and who connects to it. */
+#ifndef COLL_TESTS_LISTENER_POST_H
+#define COLL_TESTS_LISTENER_POST_H
 
 #include "lib/net/connector.h"
 #include "lib/net/listener.h"
@@ -29,9 +29,15 @@ void post_await(struct post *post, int n);
 /* The secret of the group that callers look for: the byte 5, over and over. */
 const unsigned char *post_secret(void);
 
-/* Look for that group; COLL_OK, or the status of coll__connector().  Check that
- * the reason of the last that failed has this text. */
+/* Look for that group; COLL_OK, or the status of coll__connector(). */
 int post_call(const struct coll__addr *addrs, int n, double timeout);
+
+/* Look for it in vain, for 1 s, 2 s, 4 s, ..., until the reason has these texts, of which
+ * the last is NULL. */
+void post_call_until(const struct coll__addr *addrs, int n,
+                     const char *const *texts);
+
+/* Check that the reason of the last that failed has this text. */
 void post_says(const char *text);
 
 /* A process of another job, at an address of its own; end one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* door_post.c - who is awaited at this process's door, and who calls there. */
-#include "tests/net/door_post.h"
+/* listener_post.c - groups that this process lets in, and who connects to it. */
+#include "tests/net/listener_post.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
@@ -59,7 +59,7 @@ const unsigned char *post_secret(void)
 
 int post_call(const struct coll__addr *addrs, int n, double timeout)
 {
-    struct coll__connector dial = {
+    struct coll__connector connector = {
         .addrs = addrs,
         .n_addrs = n,
         .n_ports = 1,
@@ -69,12 +69,27 @@ int post_call(const struct coll__addr *addrs, int n, double timeout)
     };
     int fd;
 
-    fd = coll__connector(&dial, coll__now() + timeout);
-    memcpy(why, dial.why, sizeof(why));
+    fd = coll__connector(&connector, coll__now() + timeout);
+    memcpy(why, connector.why, sizeof(why));
     if (fd < 0)
         return fd;
     close(fd);
     return COLL_OK;
+}
+
+void post_call_until(const struct coll__addr *addrs, int n,
+                     const char *const *texts)
+{
+    const char *const *missing;
+    double wait = 1;
+
+    do {
+        ck_assert_int_eq(post_call(addrs, n, wait), COLL_ERR_TIMEOUT);
+        wait *= 2;
+        missing = texts;
+        while (*missing && strstr(why, *missing))
+            missing++;
+    } while (*missing);
 }
 
 void post_says(const char *text)
