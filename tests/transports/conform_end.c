@@ -3,8 +3,6 @@
  * transfers, a rank that dies, a rank that cannot open.
  */
 #include "tests/transports/conform.h"
-#include "tests/support/patience.h"
-#include "lib/util/util.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +15,6 @@ void conform_abandon(struct rank *rank)
 {
     struct coll__xfer sends[MAX_RANKS][6], recvs[MAX_RANKS][6];
     unsigned n = rank->index == ONE_POSTS_HALF && rank->me == 0 ? 3 : 6;
-    double start = coll__now();
 
     for (int i = 0; i < rank->n_peers; i++)
         for (unsigned k = 0; k < n; k++) {
@@ -30,7 +27,6 @@ void conform_abandon(struct rank *rank)
     rank->tp->ops->close(rank->tp, 0);
     if (rank->index == ONE_LEAVES_FIRST && !rank->me)
         conform_barrier(rank);
-    EXPECT(rank, coll__now() < start + patient(WAIT_SECONDS / 2), "close() took long");
     conform_barrier(rank); /* a peer may read the buffers until its close */
     for (int i = 0; i < rank->n_peers; i++)
         for (unsigned k = 0; k < n; k++) {

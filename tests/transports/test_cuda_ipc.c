@@ -343,7 +343,6 @@ static int released(struct stream_rank *rank)
     CUdeviceptr at = fake_memory(64);
     CUgraphExec exec;
     CUgraph graph;
-    double began;
 
     OK(cu.StreamBeginCapture(rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     WORLD_CHECK(me, wait_for_nobody(rank, at) == COLL_OK);
@@ -352,10 +351,8 @@ static int released(struct stream_rank *rank)
     WORLD_CHECK(me, wait_for_nobody(rank, at) == COLL_OK);
     usleep(20000);
     IS(NOT_READY, cu.StreamQuery(rank->s));
-    began = coll__now();
     rank->tp->ops->release(rank->tp, COLL_ERR_PEER);
     OK(cu.StreamSynchronize(rank->s));
-    WORLD_CHECK(me, coll__now() - began < patient(1));
     WORLD_CHECK(me, rank->tp->ops->state(rank->tp) == COLL_ERR_PEER);
     WORLD_CHECK(me, wait_for_nobody(rank, at) == COLL_ERR_PEER);
     OK(cu.GraphLaunch(exec,
