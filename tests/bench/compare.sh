@@ -33,6 +33,34 @@ done
 rm -f "$scratch"/bare/mpi* "$scratch"/bare/gnuplot*
 full_path=$PATH
 
+# ---- rivals that do not answer, in the place of Open MPI: each is waited for in the
+# background, with a folder of its own
+mkdir "$scratch/mute"
+printf '#!/bin/sh\nexec "%s" -n 2 "%s"\n' "$build/tools/collrun" \
+    "$build/tests/bench/compare_fake" > "$scratch/mute/mpirun.openmpi"
+printf '#!/bin/sh\n' > "$scratch/mute/compare_openmpi" # where it was not built
+chmod +x "$scratch"/mute/*
+
+# waits_for HOW: how it does not answer; what compare says is in $err then.
+waits_for() {
+    mkdir "$scratch/tmp.$1"
+    TMPDIR=$scratch/tmp.$1 out=$scratch/out.$1 err=$scratch/err.$1 FAKE=$1
+    PATH=$scratch/mute:$scratch/bare
+    export FAKE
+    run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
+}
+(
+    waits_for hang
+    grep -q 'openmpi with 2 ranks: it hung' "$err" || fail "it did not hang"
+) &
+hangs=$!
+(
+    waits_for stop
+    [ "$(grep -c 'openmpi with 2 ranks: it did not start in time' "$err")" = 3 ] ||
+        fail "half a hello is not given up three times"
+) &
+stops=$!
+
 # ---- the table, the JSON, the gate
 run 0 $small -s 8,1K --json "$json" --gate 0
 [ "$(grep -c '"collective":' "$json")" = 11 ] || fail "not 5 x 2 + 1 cells"
@@ -119,13 +147,6 @@ grep -q '^    2 allreduce .* failed ' "$out" || fail "it did not fail"
 FAKE=refuse
 run 0 $small -s 8 -c allreduce --only openmpi
 grep -q 'rank .: it is out of order' "$err" || fail "its error is lost"
-FAKE=hang
-run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
-grep -q 'openmpi with 2 ranks: it hung' "$err" || fail "it did not hang"
-FAKE=stop
-run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
-[ "$(grep -c 'openmpi with 2 ranks: it did not start in time' "$err")" = 3 ] ||
-    fail "half a hello is not given up three times"
 printf '#!/bin/sh\necho no such luck >&2\nexit 1\n' > "$scratch/bin/mpirun.openmpi"
 run 0 $small -s 8 -c barrier --only openmpi
 [ "$(grep -c 'it ended while starting: no such luck' "$err")" = 3 ] ||
@@ -151,6 +172,8 @@ END
 run 0 $small -s 8 -c barrier --only openmpi --json "$json"
 [ ! -s "$err" ] || fail "Open MPI 5 did not start"
 PATH=$full_path
+wait $hangs || exit 1
+wait $stops || exit 1
 
 # ---- a signal: nothing stays.  What an earlier run said goes first: a signal that the
 # child gets before it is this program may be lost to a trap that it lets go of.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_mismatch.c - ranks that do not call the same end soon, each with a sentence that
  * has both calls. */
+#include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"

@@ -6,6 +6,7 @@
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

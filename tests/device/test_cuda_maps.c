@@ -2,6 +2,7 @@
 /* test_cuda_maps.c - other ranks' GPU memory as it is mapped and stays so, over the
  * fake CUDA driver: each allocation once, the ones used last, and none that is not the
  * same any more; what others have mapped is not given back to the driver. */
+#include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"

@@ -113,13 +113,14 @@ static int recv_from_tester(struct world_rank *me)
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&barrier, comm, &request));
-    world_meet(me); /* rank 1 has time to come into the barrier */
     if (me->rank) {
         rc = coll_start(request);
+        world_meet(me); /* rank 1 has come into the barrier */
         while (rc == COLL_OK || rc == COLL_IN_PROGRESS)
             rc = coll_test(request);
     } else {
-        world_hurry(comm, 3);
+        world_meet(me);
+        world_hurry(comm, 1.5);
         rc = coll_recv(x, 4, COLL_U32, 1, comm, NULL);
     }
     EXPECT(me, rc, COLL_ERR_TIMEOUT, "recv #1 from 1 (4 u32) did not end");

@@ -14,9 +14,12 @@ LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_PEERS FAKE_CUDA_IPC FAKE_CUDA_APART
 export LD_LIBRARY_PATH
 
-# right ROUNDS ARGUMENTS...: of tests/gpu/ranks, with what else the environment says.
+# right ROUNDS ARGUMENTS...: of tests/gpu/ranks, with what else the environment says.  All
+# of them are for TEST_LONG, else a half.
 right() {
-    rounds=$(part_of "$1")
+    rounds=$1
+    [ "${TEST_LONG:-}" ] || rounds=$((rounds / 2))
+    rounds=$(part_of "$rounds")
     shift
     tests/gpu/ranks --time 100 --rounds "$rounds" "$@" > "$out" 2> "$err" ||
         fail "ranks $*: status $?"

@@ -3,8 +3,8 @@
  *
  * A program that includes this file, and links $(check_lib), divides its tests among some
  * processes.  It prints what each of them says, and at the end how many tests there were.
- * With CK_FORK=no, or where Check is told which tests to run or writes a log of its own,
- * the tests run one after another.
+ * With arguments or CK_FORK=no, or where Check is told which tests to run or writes a log
+ * of its own, the tests run one after another.
  */
 #ifndef COLL_TESTS_SIDE_BY_SIDE_H
 #define COLL_TESTS_SIDE_BY_SIDE_H

@@ -101,15 +101,28 @@ mismatch() {
     rm go
 }
 
-# Programs that exit at the failure, of which most ranks hear by another thread.
+# Programs that exit at the failure, of which most ranks hear by another thread; in the
+# background, each in a folder of its own.
 leaving() {
+    leavers=
     for i in 1 2 3; do
-        rm -f h.*
-        COLL_HISTORY=h COLL_TIMEOUT=$patience job 4 "$probe" leave h.3 ||
-            fail "a job that leaves"
-        for r in 0 1 2 3; do
-            grep -q '^   "failure": "allreduce #2001' h.$r || fail "$i: rank $r has not written"
-        done
+        mkdir left.$i
+        (cd left.$i && one_leaves) &
+        leavers="$leavers $!"
+    done
+}
+
+one_leaves() {
+    COLL_HISTORY=h COLL_TIMEOUT=$patience job 4 "$probe" leave h.3 ||
+        fail "a job that leaves"
+    for r in 0 1 2 3; do
+        grep -q '^   "failure": "allreduce #2001' h.$r || fail "rank $r has not written"
+    done
+}
+
+have_left() {
+    for i in $leavers; do
+        wait "$i" || exit 1
     done
 }
 
@@ -200,9 +213,10 @@ wrong_files() {
     grep -q 'cannot write the output: No space' err || fail "no word of a full disk"
 }
 
+leaving
 missing
 mismatch
-leaving
+have_left
 half
 elsewhere
 restarted

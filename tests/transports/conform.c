@@ -7,6 +7,7 @@
  */
 #include "tests/transports/conform_far.h"
 #include "tests/support/patience.h"
+#include "tests/support/side_by_side.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
