@@ -508,7 +508,7 @@ static int give_legacy_stream(struct world_rank *me)
             WORLD_CHECK(me, !rank->tp->ops->takes(rank->tp, legacy[i]));
         else
             EXPECT(me, rank->tp->ops->takes(rank->tp, legacy[i]),
-                   COLL_ERR_INVALID, "give each a stream of its own");
+                   COLL_ERR_INVALID, "give each rank a stream of its own");
     return 0;
 }
 
