@@ -7,7 +7,7 @@ void coll__prog_address(struct coll__prog *prog, int i)
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__xfer *xfer = &prog->xfers[i];
 
-    xfer->sig = prog->sig;
+    xfer->sig = prog->run.sig;
     if (step->kind == STEP_SEND) {
         xfer->buf = prog_at(prog, &step->src);
         return;
@@ -42,7 +42,7 @@ void coll__prog_local(struct coll__prog *prog, int i)
         return;
     if (step->kind == STEP_COPY)
         (is_past(prog, i) ? prog->device->copy_past : prog->device->copy)(
-            dst, src, step->dst.len, prog->stream);
+            dst, src, step->dst.len, prog->run.stream);
     else if (step->kind == STEP_REDUCE)
         reduce(prog, dst, src, step);
     else
@@ -70,16 +70,16 @@ void coll__prog_start(struct coll__prog *prog,
                       const struct coll__signature *sig, const void *in,
                       void *out, void *stream)
 {
-    prog->sig = *sig;
-    prog->stream = stream;
-    prog->fault = NULL;
-    prog->in = in;
+    prog->run.sig = *sig;
+    prog->run.stream = stream;
+    prog->run.fault = NULL;
+    prog->run.in = in;
     if (prog->scaled && !prog->device->streams)
         prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
                                          prog->op.scalar);
     /* steps only read it */
-    prog->base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
-    prog->base[BUF_OUT] = out;
+    prog->run.base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
+    prog->run.base[BUF_OUT] = out;
     prog->engine->start(prog);
 }
 
@@ -117,5 +117,5 @@ void coll__prog_abandon(struct coll__prog *prog)
 
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog)
 {
-    return prog->fault;
+    return prog->run.fault;
 }

@@ -30,7 +30,7 @@ static struct coll__operand operand_of(const struct coll__prog *prog,
     if (span->buf == BUF_IN && prog->scaled)
         return (struct coll__operand){
             PLACE_TMP,
-            (uint64_t)(prog->scaled - prog->base[BUF_TMP]) + span->off};
+            (uint64_t)(prog->scaled - prog->run.base[BUF_TMP]) + span->off};
     return (struct coll__operand){places[span->buf], span->off};
 }
 
@@ -146,7 +146,7 @@ static void plan_premul(struct planning *p)
 
     *to = (struct coll__kernel_step){
         .kind = WORK_PREMUL,
-        .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->base[BUF_TMP])},
+        .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->run.base[BUF_TMP])},
         .src = {PLACE_IN, 0},
         .len = prog->scaled_len,
         .type = prog->type,

@@ -136,7 +136,7 @@ static size_t bytes(const struct coll__prog *prog)
 /* Return a number that no send of another run has. */
 static uint64_t name_of(const struct coll__prog *prog, int group)
 {
-    uint64_t run = prog->sig.seq * N_SERIES + prog->sig.series;
+    uint64_t run = prog->run.sig.seq * N_SERIES + prog->run.sig.series;
 
     return group ? (run << GROUP_BITS) + (uint64_t)group : 0;
 }
@@ -212,7 +212,7 @@ static int harvest(struct coll__prog *prog, struct lane *lane)
         if (status == COLL_IN_PROGRESS)
             break;
         if (status != COLL_OK) {
-            prog->fault = &prog->xfers[i];
+            prog->run.fault = &prog->xfers[i];
             return status;
         }
         lane->n_done++;

@@ -64,7 +64,7 @@ static int take(struct coll__prog *prog, struct coll__tp *tp,
     while (rc == COLL_IN_PROGRESS && looks-- > 0)
         rc = tp->ops->take(tp, xfer);
     if (rc < 0)
-        prog->fault = xfer;
+        prog->run.fault = xfer;
     return rc;
 }
 
@@ -72,18 +72,18 @@ static int go_on(struct coll__prog *prog, int looks)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    for (; prog->at < plan->n_steps; prog->at++) {
-        const struct coll__step *step = &plan->steps[prog->at];
-        struct coll__xfer *xfer = &prog->xfers[prog->at];
+    for (; prog->listed.at < plan->n_steps; prog->listed.at++) {
+        const struct coll__step *step = &plan->steps[prog->listed.at];
+        struct coll__xfer *xfer = &prog->xfers[prog->listed.at];
         struct coll__tp *tp;
         int rc;
 
         if (step->peer < 0) {
-            coll__prog_local(prog, prog->at);
+            coll__prog_local(prog, prog->listed.at);
             continue;
         }
         tp = prog->routes->to[step->peer];
-        coll__prog_address(prog, prog->at);
+        coll__prog_address(prog, prog->listed.at);
         rc = step->kind == STEP_SEND ? put(tp, xfer)
                                      : take(prog, tp, xfer, looks);
         if (rc)
@@ -94,7 +94,7 @@ static int go_on(struct coll__prog *prog, int looks)
 
 static void start(struct coll__prog *prog)
 {
-    prog->at = 0;
+    prog->listed.at = 0;
     go_on(prog, 0);
 }
 
@@ -145,10 +145,10 @@ static int may_share(const struct coll__tp *tp, int peer, int core)
 static int waits_for_others(const struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
-    int core = tell_core(prog->routes->to[plan->steps[prog->at].peer]);
+    int core = tell_core(prog->routes->to[plan->steps[prog->listed.at].peer]);
     struct coll__signature sig;
 
-    for (int i = prog->at; i < plan->n_steps && core; i++) {
+    for (int i = prog->listed.at; i < plan->n_steps && core; i++) {
         int peer = plan->steps[i].peer;
         struct coll__tp *tp;
 
@@ -165,13 +165,13 @@ static int waits_for_others(const struct coll__prog *prog)
 static int look(struct coll__prog *prog, int *moved)
 {
     const struct coll__routes *routes = prog->routes;
-    int before = prog->at,
+    int before = prog->listed.at,
         rc = go_on(prog, routes->is_shared ? 0 : routes->looks);
 
-    if (rc == COLL_IN_PROGRESS && routes->is_shared && prog->hears_all &&
+    if (rc == COLL_IN_PROGRESS && routes->is_shared && prog->listed.hears_all &&
         waits_for_others(prog))
         rc = go_on(prog, routes->looks);
-    *moved |= prog->at > before;
+    *moved |= prog->listed.at > before;
     return rc;
 }
 
@@ -185,7 +185,7 @@ static int advance(struct coll__prog *prog, int *moved)
 
 static int make(struct coll__prog *prog)
 {
-    prog->hears_all = hears_all(prog);
+    prog->listed.hears_all = hears_all(prog);
     return COLL_OK;
 }
 

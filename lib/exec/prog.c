@@ -117,9 +117,9 @@ size_t coll__prog_scratch(const struct coll__prog *prog)
 
 void coll__prog_lend(struct coll__prog *prog, void *scratch)
 {
-    prog->base[BUF_TMP] = scratch;
+    prog->run.base[BUF_TMP] = scratch;
     if (prog->scaled_len)
-        prog->scaled = prog->base[BUF_TMP] + scaled_at(prog);
+        prog->scaled = prog->run.base[BUF_TMP] + scaled_at(prog);
 }
 
 static int allocate_scratch(struct coll__prog *prog)

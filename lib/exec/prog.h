@@ -27,7 +27,7 @@ struct coll__engine {
     /* Return its bytes on the device, without scratch. */
     size_t (*on_device)(const struct coll__prog *prog);
 
-    /* Start a run, whose buffers are in prog->base; look() and advance() return its
+    /* Start a run, whose buffers are in prog->run.base; look() and advance() return its
      * errors.  exec.h describes the other functions. */
     void (*start)(struct coll__prog *prog);
     int (*look)(struct coll__prog *prog, int *moved);
@@ -44,6 +44,21 @@ size_t coll__no_on_device(const struct coll__prog *prog);
 
 extern const struct coll__engine coll__engine_stream, coll__engine_listed,
     coll__engine_lanes;
+
+/* What changes from run to run. */
+struct prog_run {
+    const void *in;
+    unsigned char *base[N_BUFS];
+    void *stream;
+    struct coll__signature sig;
+    const struct coll__xfer *fault; /* the transfer that failed, or NULL */
+};
+
+struct prog_listed {
+    int at;        /* the step that is next */
+    int hears_all; /* every other rank sends to this rank, and publishes on which core
+                    * it waits */
+};
 
 struct coll__prog {
     struct coll__plan plan;
@@ -67,16 +82,8 @@ struct coll__prog {
     const struct coll__engine *engine;
     struct coll__xfer *xfers; /* [n_steps] */
 
-    const void *in; /* of this run, and below */
-    unsigned char *base[N_BUFS];
-    void *stream;
-    struct coll__signature sig;
-    const struct coll__xfer *fault;
-
-    int at;        /* listed.c: the step that is next */
-    /* listed.c: every other rank sends to this rank, and publishes on which core it
-     * waits */
-    int hears_all;
+    struct prog_run run;
+    struct prog_listed listed; /* listed.c's */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
     struct coll__stream_run *on_stream; /* stream_engine.c's, or NULL */
 };
@@ -84,7 +91,7 @@ struct coll__prog {
 static inline void *prog_at(const struct coll__prog *prog,
                             const struct coll__span *span)
 {
-    return span->len ? prog->base[span->buf] + span->off : NULL;
+    return span->len ? prog->run.base[span->buf] + span->off : NULL;
 }
 
 /* Return the local work of a step, WORK_ of struct coll__work. */

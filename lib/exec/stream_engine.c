@@ -195,7 +195,7 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
         .type = prog->type,
         .op = prog->op.base,
         .nranks = prog->nranks,
-        .stream = prog->stream,
+        .stream = prog->run.stream,
     };
 }
 
@@ -217,7 +217,7 @@ static int put_receive(struct coll__prog *prog, int i)
     if (coll__prog_reads_direct(prog, i))
         work.src = at_sender(prog, i);
     if (!prog->on_stream->fused[i])
-        return tp->ops->recv(tp, prog->stream, from.peer, from.n, &work);
+        return tp->ops->recv(tp, prog->run.stream, from.peer, from.n, &work);
     if (prog->on_stream->fused[i] == FUSED_GONE)
         work.dst = NULL;
     to = (struct coll__message){step[1].peer, number_of(prog, i + 1)};
@@ -233,8 +233,9 @@ static int put_step(struct coll__prog *prog, int i)
     if (coll__step_is_recv(step->kind))
         return put_receive(prog, i);
     if (step->kind == STEP_SEND)
-        return tp->ops->send(tp, prog->stream, step->peer, number_of(prog, i),
-                             prog_at(prog, &step->src), step->src.len);
+        return tp->ops->send(tp, prog->run.stream, step->peer,
+                             number_of(prog, i), prog_at(prog, &step->src),
+                             step->src.len);
     if (step->kind == STEP_ORDER)
         return COLL_OK;
     work = work_of(prog, i);
@@ -246,11 +247,11 @@ static int put_premul(struct coll__prog *prog)
 {
     struct coll__work work = {.kind = WORK_PREMUL,
                               .dst = prog->scaled,
-                              .src = prog->in,
+                              .src = prog->run.in,
                               .len = prog->scaled_len,
                               .type = prog->type,
                               .scalar = prog->op.scalar,
-                              .stream = prog->stream};
+                              .stream = prog->run.stream};
 
     return prog->device->streams->enqueue(&work);
 }
@@ -273,9 +274,9 @@ static int put_settling(struct coll__prog *prog)
     int rc = COLL_OK;
 
     for (int k = 0; k < q->n_last && rc == COLL_OK; k++)
-        rc =
-            tp->ops->settle(tp, prog->stream, prog->plan.steps[q->last[k]].peer,
-                            q->number[q->last[k]]);
+        rc = tp->ops->settle(tp, prog->run.stream,
+                             prog->plan.steps[q->last[k]].peer,
+                             q->number[q->last[k]]);
     return rc;
 }
 
@@ -289,7 +290,7 @@ static int load(struct coll__prog *prog)
     if (rc)
         return rc;
     rc = prog->device->streams->load(steps, n, tp->kernel.n_sharing,
-                                     prog->stream, &prog->on_stream->plan);
+                                     prog->run.stream, &prog->on_stream->plan);
     free(steps);
     return rc;
 }
@@ -297,11 +298,11 @@ static int load(struct coll__prog *prog)
 static int put_kernel(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__kernel_run run = {.in = (void *)prog->in,
-                                   .out = prog->base[BUF_OUT],
-                                   .tmp = prog->base[BUF_TMP],
+    struct coll__kernel_run run = {.in = (void *)prog->run.in,
+                                   .out = prog->run.base[BUF_OUT],
+                                   .tmp = prog->run.base[BUF_TMP],
                                    .stop = tp->kernel.stop,
-                                   .stream = prog->stream};
+                                   .stream = prog->run.stream};
     int rc = tp->ops->state(tp);
 
     if (rc == COLL_OK && !prog->on_stream->plan)
@@ -316,7 +317,8 @@ static int put_all(struct coll__prog *prog)
     if (rc == COLL_OK && !prog->by_kernel)
         rc = put_settling(prog);
     if (rc == COLL_OK)
-        rc = prog->device->streams->mark(prog->stream, &prog->on_stream->mark);
+        rc = prog->device->streams->mark(prog->run.stream,
+                                         &prog->on_stream->mark);
     return rc;
 }
 
@@ -325,11 +327,11 @@ static int put_all(struct coll__prog *prog)
 static void start(struct coll__prog *prog)
 {
     struct coll__stream_tp *tp = prog->routes->streams;
-    int rc = tp->ops->takes(tp, prog->stream);
+    int rc = tp->ops->takes(tp, prog->run.stream);
 
     prog->on_stream->status = rc ? rc : put_all(prog);
     if (!rc && prog->on_stream->status &&
-        !prog->device->streams->is_captured(prog->stream))
+        !prog->device->streams->is_captured(prog->run.stream))
         tp->ops->release(tp, prog->on_stream->status);
 }
 
