@@ -152,7 +152,7 @@ static void print_zero(const struct trainer *t)
 static void print_other_steps(const struct trainer *t)
 {
     static const char *const shards[] = {"sampler", "stride", "random"};
-    const struct checkpoint_steps *was = &t->saved;
+    const struct checkpoint_steps *was = &t->saving.steps;
     const struct sampler *is = &t->sampler;
 
     if (was->n_ranks != (uint64_t)is->n_ranks || was->batch != is->batch)
@@ -177,9 +177,9 @@ static void print_run(const struct trainer *t)
                (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
     if (trainer_has_other_steps(t) && !t->args->eval_only)
         print_other_steps(t);
-    if (*t->folder.moved)
+    if (*t->saving.folder.moved)
         printf("checkpoints of an earlier run are in %s/%s now\n",
-               t->folder.dir, t->folder.moved);
+               t->saving.folder.dir, t->saving.folder.moved);
 }
 
 void report_start(struct report *r)
@@ -328,7 +328,7 @@ static void note_target(struct report *r, const struct epoch_stats *s)
 {
     const struct trainer *t = r->t;
 
-    if (!t->has_reached)
+    if (!t->test.has_reached)
         return;
     r->target_epoch = t->epoch;
     r->target_seconds = now() - r->start;

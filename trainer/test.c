@@ -14,17 +14,17 @@ static int test_chunk(struct trainer *t, size_t first, int n,
 {
     struct pass pass = {.is_training = 0};
     const struct images_pick pick = {.images = &t->data.test,
-                                     .index = t->test_index,
+                                     .index = t->test.index,
                                      .n = n,
                                      .scale = &t->scale};
     struct model_score score;
 
     for (int i = 0; i < n; i++)
-        t->test_index[i] = (uint32_t)(first + (size_t)i);
-    t->device->gather(&pick, model_input(t->eval), t->labels);
+        t->test.index[i] = (uint32_t)(first + (size_t)i);
+    t->device->gather(&pick, model_input(t->eval), t->test.labels);
     if (model_forward(t->eval, &pass))
         return -1;
-    model_loss(t->eval, t->labels, n, 1, &score);
+    model_loss(t->eval, t->test.labels, n, 1, &score);
     watch_pass(t, t->eval, n, score.loss);
     total->loss += score.loss;
     total->n_right += score.n_right;
@@ -86,7 +86,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     stats->accuracy = n > 0 ? sums[1] / n : 0;
     stats->test_loss = sums[2] / n_test;
     stats->test_accuracy = sums[3] / n_test;
-    t->has_reached =
+    t->test.has_reached =
         t->args->target_acc > 0 && stats->test_accuracy >= t->args->target_acc;
     stats->comm_seconds = sums[4] / p;
     stats->data_seconds = sums[5] / p;

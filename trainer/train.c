@@ -123,9 +123,9 @@ static int make_models(struct trainer *t)
     if (model_create(&t->model, &config) ||
         model_create_view(&t->eval, t->model, (int)test_chunk))
         return -1;
-    t->test_index = calloc(test_chunk, sizeof(*t->test_index));
-    t->labels = calloc(test_chunk, 1);
-    if (!t->test_index || !t->labels)
+    t->test.index = calloc(test_chunk, sizeof(*t->test.index));
+    t->test.labels = calloc(test_chunk, 1);
+    if (!t->test.index || !t->test.labels)
         return train_fail("out of memory for %zu labels; lower "
                           "--test-batch-size",
                           test_chunk);
@@ -219,13 +219,13 @@ void trainer_fini(struct trainer *t)
 {
     ddp_drop_buckets(t->ddp);
     loader_destroy(t->loader); /* first, since it reads what is freed below */
-    folder_fini(&t->folder);
+    folder_fini(&t->saving.folder);
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
     trainer__free_whole(t);
-    free(t->test_index);
-    free(t->labels);
+    free(t->test.index);
+    free(t->test.labels);
     model_destroy(t->eval);
     model_destroy(t->model);
     dataset_fini(&t->data);
@@ -511,7 +511,7 @@ int trainer_repeat(struct trainer *t, uint64_t n)
 
 int trainer_is_done(const struct trainer *t)
 {
-    return t->epoch >= t->args->epochs || t->has_reached;
+    return t->epoch >= t->args->epochs || t->test.has_reached;
 }
 
 int trainer_max(struct trainer *t, double *value)

@@ -17,6 +17,22 @@
 #include "trainer/sampler.h"
 #include "trainer/stop.h"
 
+/* Checkpoints, on rank 0. */
+struct saving {
+    struct folder folder;
+    struct checkpoint_steps steps; /* of the checkpoint that was resumed from */
+    float *
+        whole; /* the optimizer's state of all ranks, while it saves or resumes with
+                   * ZeRO */
+};
+
+/* One pass of the test. */
+struct test_pass {
+    uint32_t *index;
+    unsigned char *labels;
+    int has_reached; /* the last test has reached --target-acc */
+};
+
 struct trainer {
     const struct args *args; /* borrowed */
     struct ddp *ddp;         /* borrowed */
@@ -30,21 +46,14 @@ struct trainer {
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct learning_rate rate;
     struct optim optim;
-    float *whole;          /* the optimizer's state of all ranks, on rank 0
-                            * while it saves or resumes with ZeRO */
     uint64_t epoch;        /* epochs done */
     size_t skip;           /* steps that the next epoch has made already */
     size_t step_images;    /* images of this rank in this step */
     size_t step_first;     /* the first of them, counted in the global batch */
-    struct checkpoint_steps
-        saved;             /* of the checkpoint that was resumed from; on
-                            * rank 0 */
-    int has_reached;       /* the last test has reached --target-acc */
+    struct saving saving;
+    struct test_pass test;
     int stop;              /* the signal that ended the run; 0: none */
     struct stop_pace pace; /* of asking for it */
-    struct folder folder;  /* rank 0's folder of checkpoints */
-    uint32_t *test_index;  /* one pass of the test */
-    unsigned char *labels; /* one pass of it */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches, or waiting for them */
     struct phases phases;  /* of all steps so far */
@@ -117,7 +126,7 @@ int trainer_is_done(const struct trainer *t);
 
 /* Test, each rank its share.  Then sum *stats over all ranks; check that all
  * ranks have the same parameters, and that these, the optimizer's state and the
- * test's loss are finite; and set t->has_reached, the same on all ranks.
+ * test's loss are finite; and set t->test.has_reached, the same on all ranks.
  *
  * Result:    0, or -1 with train_error() set.
  */

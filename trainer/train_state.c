@@ -28,10 +28,11 @@ int trainer_has_other_steps(const struct trainer *t)
 {
     struct checkpoint_steps now = steps_of(t);
 
-    return t->saved.n_ranks &&
-           (t->saved.n_ranks != now.n_ranks || t->saved.batch != now.batch ||
-            t->saved.shard != now.shard ||
-            t->saved.drops_rest != now.drops_rest);
+    return t->saving.steps.n_ranks &&
+           (t->saving.steps.n_ranks != now.n_ranks ||
+            t->saving.steps.batch != now.batch ||
+            t->saving.steps.shard != now.shard ||
+            t->saving.steps.drops_rest != now.drops_rest);
 }
 
 /* `state` is the optimizer's state of all parameters. */
@@ -56,25 +57,25 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
 }
 
 /* Return memory for the optimizer's state of all parameters: this rank's own,
- * or with ZeRO t->whole, until trainer__free_whole(). */
+ * or with ZeRO t->saving.whole, until trainer__free_whole(). */
 static float *make_whole(struct trainer *t)
 {
     size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
 
     if (!t->args->zero)
         return t->optim.state;
-    t->whole = malloc(n * sizeof(*t->whole));
-    if (!t->whole)
+    t->saving.whole = malloc(n * sizeof(*t->saving.whole));
+    if (!t->saving.whole)
         train_fail("out of memory for the whole state of %s, %zu bytes; save "
                    "and resume where rank 0 has more",
-                   optim_name(t->optim.kind), n * sizeof(*t->whole));
-    return t->whole;
+                   optim_name(t->optim.kind), n * sizeof(*t->saving.whole));
+    return t->saving.whole;
 }
 
 void trainer__free_whole(struct trainer *t)
 {
-    free(t->whole);
-    t->whole = NULL;
+    free(t->saving.whole);
+    t->saving.whole = NULL;
 }
 
 /* ---- resuming, on rank 0 ---- */
@@ -100,7 +101,7 @@ static int load_checkpoint(struct trainer *t, const char *path)
             (unsigned long long)c.seed);
     t->epoch = c.epoch;
     t->optim.step = c.step;
-    t->saved = c.steps;
+    t->saving.steps = c.steps;
     if (!trainer_has_other_steps(t))
         t->skip = c.skip;
     model_changed(t->model);
@@ -159,7 +160,7 @@ int trainer__probe(struct trainer *t)
 
     if (*a->checkpoint && !a->eval_only && checkpoint_probe(a->checkpoint))
         return -1;
-    return is_writer(t) ? folder_init(&t->folder, a->checkpoint) : 0;
+    return is_writer(t) ? folder_init(&t->saving.folder, a->checkpoint) : 0;
 }
 
 /* A job that was started again resumes without --resume. */
@@ -168,7 +169,7 @@ int trainer__resume(struct trainer *t)
     const char *from = t->args->resume;
     int goes_on = 0, st = 0;
 
-    if (!strcmp(from, "auto") || folder_is_restart(&t->folder))
+    if (!strcmp(from, "auto") || folder_is_restart(&t->saving.folder))
         goes_on = resume_newest(t);
     else if (*from)
         st = resume_from(t, from);
@@ -178,7 +179,7 @@ int trainer__resume(struct trainer *t)
                           t->args->checkpoint);
     if (goes_on < 0 || st || !is_writer(t))
         return goes_on < 0 ? -1 : st;
-    return folder_begin(&t->folder, goes_on);
+    return folder_begin(&t->saving.folder, goes_on);
 }
 
 /* ---- to all ranks ---- */
@@ -205,7 +206,7 @@ static int share_optim(struct trainer *t)
     if (!t->args->zero)
         return ddp_share_floats(t->ddp, o->state, o->n_state);
     for (size_t i = 0; i < optim_arrays(o->kind); i++) {
-        const float *whole = t->whole ? t->whole + i * n : NULL;
+        const float *whole = t->saving.whole ? t->saving.whole + i * n : NULL;
 
         if (ddp_spread(t->ddp, whole, o->state + i * o->n))
             return -1;
@@ -216,7 +217,8 @@ static int share_optim(struct trainer *t)
 
 int trainer_share(struct trainer *t)
 {
-    uint64_t words[] = {t->epoch, t->optim.step, t->skip, t->saved.n_ranks};
+    uint64_t words[] = {t->epoch, t->optim.step, t->skip,
+                        t->saving.steps.n_ranks};
 
     if (ddp_check_model(t->ddp, t->model) ||
         ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
@@ -237,7 +239,7 @@ int trainer_share(struct trainer *t)
 
 /* ---- saving ---- */
 
-/* Bring the parts of all ranks to rank 0's t->whole; all ranks learn if it has
+/* Bring the parts of all ranks to rank 0's t->saving.whole; all ranks learn if it has
  * no memory for them. */
 static int collect_whole(struct trainer *t)
 {
@@ -249,7 +251,7 @@ static int collect_whole(struct trainer *t)
     if (failed >= 0)
         return -1;
     for (size_t i = 0; i < optim_arrays(t->optim.kind); i++) {
-        float *whole = t->whole ? t->whole + i * n : NULL;
+        float *whole = t->saving.whole ? t->saving.whole + i * n : NULL;
 
         if (ddp_collect(t->ddp, t->optim.state + i * t->optim.n, whole))
             return -1;
@@ -267,7 +269,7 @@ int trainer_save_now(struct trainer *t)
     if (t->args->zero && collect_whole(t))
         st = -1;
     if (!st && t->ddp->rank == 0) {
-        c = checkpoint_of(t, t->args->zero ? t->whole : t->optim.state);
+        c = checkpoint_of(t, t->args->zero ? t->saving.whole : t->optim.state);
         st = checkpoint_save(&c, t->args->checkpoint, t->args->keep);
     }
     trainer__free_whole(t);

@@ -76,6 +76,11 @@ struct route {
     int first, n;
 };
 
+/* The entries of an array: used so far, allocated, and the first free one or -1. */
+struct pool {
+    int n, cap, free;
+};
+
 struct sim {
     const struct coll__fabric *fabric;
     struct coll__sim_steps all;
@@ -87,9 +92,9 @@ struct sim {
     struct route *routes; /* [n_lanes] */
     int *hops, n_hops, cap_hops;
     struct message *messages;
-    int n_messages, cap_messages, free_message;
+    struct pool of_messages;
     struct segment *segments;
-    int n_segments, cap_segments, free_segment;
+    struct pool of_segments;
     double *cpu; /* [nranks]: when the processor is free */
     int n_done, last_step, status;
     int most_segments; /* of one message */
@@ -143,28 +148,28 @@ static int is_eager(const struct sim *s, int step)
 
 static int new_message(struct sim *s)
 {
-    int m = s->free_message;
+    int m = s->of_messages.free;
 
     if (m >= 0) {
-        s->free_message = s->messages[m].lane;
+        s->of_messages.free = s->messages[m].lane;
         return m;
     }
-    s->messages = grow(s, s->messages, s->n_messages, &s->cap_messages,
+    s->messages = grow(s, s->messages, s->of_messages.n, &s->of_messages.cap,
                        sizeof(*s->messages));
-    return s->status == COLL_OK ? s->n_messages++ : -1;
+    return s->status == COLL_OK ? s->of_messages.n++ : -1;
 }
 
 static int new_segment(struct sim *s)
 {
-    int g = s->free_segment;
+    int g = s->of_segments.free;
 
     if (g >= 0) {
-        s->free_segment = s->segments[g].hop;
+        s->of_segments.free = s->segments[g].hop;
         return g;
     }
-    s->segments = grow(s, s->segments, s->n_segments, &s->cap_segments,
+    s->segments = grow(s, s->segments, s->of_segments.n, &s->of_segments.cap,
                        sizeof(*s->segments));
-    return s->status == COLL_OK ? s->n_segments++ : -1;
+    return s->status == COLL_OK ? s->of_segments.n++ : -1;
 }
 
 static int segments_of(const struct sim *s, size_t len)
@@ -266,8 +271,8 @@ static void hop(struct sim *s, int g)
     }
     if (!--message->n_left)
         put(s, segment->tail, EVENT_ARRIVED, segment->message);
-    segment->hop = s->free_segment;
-    s->free_segment = g;
+    segment->hop = s->of_segments.free;
+    s->of_segments.free = g;
 }
 
 /* Send all segments over the first link, one after another. */
@@ -340,8 +345,8 @@ static void arrived(struct sim *s, int m)
 {
     struct message message = s->messages[m];
 
-    s->messages[m].lane = s->free_message;
-    s->free_message = m;
+    s->messages[m].lane = s->of_messages.free;
+    s->of_messages.free = m;
     if (!is_eager(s, message.send))
         end_step(s, message.send);
     if (is_ready(s, message.recv))
@@ -481,8 +486,8 @@ int coll__sim_run(const struct coll__algo *algo, const struct coll__problem *pb,
 {
     struct coll__sim_result got = {0};
     struct sim s = {.fabric = fabric,
-                    .free_message = -1,
-                    .free_segment = -1,
+                    .of_messages.free = -1,
+                    .of_segments.free = -1,
                     .result = &got};
     int rc = init(&s, algo, pb, placement);
 
