@@ -3,10 +3,11 @@
  *
  * The ranks stay in collrun's process group, as under mpirun and srun.  So they share
  * collrun's terminal, and its ^C and ^Z reach all of them.  All processes of a job
- * inherit a mark, by which they are found and ended (collrun_tree.h).  A guard process
- * sleeps on a pipe from collrun; when collrun exits or is killed, the guard kills every
- * process that has the mark.  Signals that collrun gets go to all processes of the job,
- * except SIGUSR2, which goes only to the ranks.
+ * inherit a mark, by which they are found and ended (collrun_tree.h); those that have
+ * dropped it are found as collrun's descendants.  A guard process sleeps on a pipe from
+ * collrun; when collrun exits or is killed, the guard kills every process that has the
+ * mark.  Signals that collrun gets go to all processes of the job, except SIGUSR2, which
+ * goes only to the ranks.
  *
  * A signal that collrun's parent ignores stays ignored, by collrun and by the ranks.  The
  * signals that collrun handles itself (SIGCHLD, SIGPIPE) are restored for the ranks.
@@ -181,18 +182,35 @@ static void report(const struct job *job, int rank)
                  WEXITSTATUS(r->how));
 }
 
+/* Wait for all children that have ended: ranks, and processes that were adopted. */
+static void await_ended(struct job *job)
+{
+    pid_t pid;
+    int how;
+
+    while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+        if (pid == job->guard)
+            job->guard = -1;
+        for (int r = 0; r < job->n; r++)
+            if (job->ranks[r].pid == pid) {
+                job->ranks[r].how = how;
+                job->ranks[r].has_ended = 1;
+            }
+    }
+}
+
 /* Reap the ended ranks.  If several have ended, one killed by a signal is the cause: the
  * others failed because it died. */
 static void reap(struct job *job)
 {
     int culprit = -1;
 
+    await_ended(job);
     for (int r = 0; r < job->n; r++) {
         struct rank *rank = &job->ranks[r];
 
-        if (rank->has_ended || waitpid(rank->pid, &rank->how, WNOHANG) <= 0)
+        if (!rank->has_ended || rank->pid < 0)
             continue;
-        rank->has_ended = 1;
         ended_notice(job);
         job->n_alive--;
         if (rank->how &&
@@ -552,6 +570,7 @@ int job_run(const struct options *options)
     if (job.timeout > 0)
         job.deadline = now() + job.timeout;
     take_signals(&job, &inherited);
+    tree_adopt();
     run_often(&job, options, &status);
     if (job.signals >= 0)
         close(job.signals);

@@ -32,7 +32,7 @@ struct job {
     struct stream *streams; /* [2 n], none for a single rank */
     struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
     char mark[TREE_MARK]; /* marks the job's processes */
-    pid_t guard;          /* 0 for none */
+    pid_t guard;          /* 0 for none; -1: it was killed */
     int guard_fd;         /* closes when we end */
     int signals;          /* signalfd */
     int is_idle;          /* nothing came in the last turn */

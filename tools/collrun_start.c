@@ -58,6 +58,7 @@ static int start_guard(struct job *job)
     if (pid < 0)
         return -1;
     job->guard = pid;
+    tree_spare(pid);
     return 0;
 }
 
@@ -414,13 +415,16 @@ int job_start(struct job *job, const struct options *options)
 
 void job_clean(struct job *job)
 {
-    if (job->guard > 0) {
+    if (job->guard) {
         tree_kill(job->mark); /* also processes that the ranks have left behind */
-        kill(job->guard, SIGKILL);
-        waitpid(job->guard, NULL, 0);
+        if (job->guard > 0) {
+            kill(job->guard, SIGKILL);
+            waitpid(job->guard, NULL, 0);
+        }
         close(job->guard_fd);
     }
     job->guard = 0;
+    tree_spare(0);
     for (int r = 0; job->ranks && r < job->n; r++)
         if (job->ranks[r].pid > 0) {
             kill(job->ranks[r].pid, SIGKILL);

@@ -4,23 +4,35 @@
  * Ranks stay in collrun's process group, so that they may use its terminal.  So the job
  * has no process group of its own, and a background process of a rank is no child of the
  * rank after the rank has ended.  But each process of the job has inherited the variable
- * COLLRUN_JOB, and /proc shows it.  A process that clears its environment gets away.
+ * COLLRUN_JOB, and /proc shows it.
+ *
+ * A process that clears its environment has no mark.  So collrun adopts the processes
+ * whose parents have ended (PR_SET_CHILD_SUBREAPER), and all of its descendants without
+ * that variable belong to the job, too.  If collrun is killed, such processes stay.
  */
 #include "tools/collrun_tree.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PIECE 65536 /* bytes of an environment that are read at a time */
 #define ROUNDS 200  /* rounds of killing: a killed process takes a moment to end */
+#define MOST_LEVELS 64 /* generations of processes */
+
+static pid_t
+    adopter; /* the process whose descendants belong to the job; 0: none */
+static pid_t spared; /* its child that does not; 0: none */
 
 int tree_draw(char mark[TREE_MARK])
 {
@@ -70,7 +82,51 @@ static const char *value_of(const char *environment, size_t len,
     return NULL;
 }
 
-/* Call visit(arg, pid, ...) for each process that has the mark, except the caller. */
+/* Read a process's parent; 0 if it has ended. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512], state, *end;
+    int parent = 0, fd;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    end = strrchr(text, ')'); /* ends the name, which may hold any character */
+    if (!end || sscanf(end, ") %c %d", &state, &parent) != 2 || state == 'Z')
+        return 0;
+    return parent;
+}
+
+void tree_adopt(void)
+{
+    /* Before exec, this process may have had children that are not the job's. */
+    adopter = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD &&
+                      !prctl(PR_SET_CHILD_SUBREAPER, 1)
+                  ? getpid()
+                  : 0;
+}
+
+void tree_spare(pid_t pid) { spared = pid; }
+
+/* Is the process a descendant of the caller, which adopts them? */
+static int is_adopted(pid_t pid)
+{
+    if (adopter != getpid() || pid == spared)
+        return 0;
+    for (int i = 0; i < MOST_LEVELS && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid == adopter)
+            return 1;
+    }
+    return 0;
+}
+
+/* Call visit(arg, pid, ...) for each process of the job, except the caller. */
 static void each(const char *mark,
                  void (*visit)(void *arg, pid_t pid, const char *environment,
                                size_t len),
@@ -88,7 +144,7 @@ static void each(const char *mark,
             pid > 0 && pid != getpid() ? read_environment(pid, &len) : NULL;
         const char *has = value_of(environment, len, TREE_VARIABLE);
 
-        if (has && !strcmp(has, mark))
+        if (environment && (has ? !strcmp(has, mark) : is_adopted((pid_t)pid)))
             visit(arg, (pid_t)pid, environment, len);
         free(environment);
     }

@@ -3,6 +3,8 @@
 #ifndef COLL_TOOLS_COLLRUN_TREE_H
 #define COLL_TOOLS_COLLRUN_TREE_H
 
+#include <sys/types.h>
+
 /* The variable that marks the processes of a job, and the bytes of its value. */
 #define TREE_VARIABLE "COLLRUN_JOB"
 #define TREE_MARK 33
@@ -10,7 +12,15 @@
 /* Draw a mark that no other job has; 0, or -1 and errno. */
 int tree_draw(char mark[TREE_MARK]);
 
-/* Send the signal to each process that has the mark, except the caller.
+/* Adopt the processes that the caller's descendants leave behind: from now on, its
+ * descendants that have no mark at all belong to the job.  Not if it has children
+ * already, which are not the job's.  The caller reaps what it adopts. */
+void tree_adopt(void);
+
+/* This child does not belong to the job; 0: each does. */
+void tree_spare(pid_t pid);
+
+/* Send the signal to each process of the job, except the caller.
  *
  * Result:    the number of such processes.
  * Cost:      reads the environment of each process of the user.
@@ -25,7 +35,7 @@ int tree_signal(const char *mark, int signal);
 void tree_find(const char *mark, const char *name, int first, int n,
                char *found);
 
-/* Kill all marked processes, also those that are started meanwhile. */
+/* Kill all processes of the job, also those that are started meanwhile. */
 void tree_kill(const char *mark);
 
 #endif
