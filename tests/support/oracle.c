@@ -6,6 +6,7 @@
  * alone, which the sanitizers' libraries look at in any case.
  */
 #include "tests/support/oracle.h"
+#include "lib/type/half.h"
 #include "lib/util/util.h"
 
 #include <string.h>
@@ -67,23 +68,6 @@ struct oracle_op oracle_draw(uint64_t *state, int size)
 
 /* ---- elements ------------------------------------------------------------ */
 
-/* Sign, exponent and fraction of a small whole number, for 16-bit floats. */
-static uint16_t small_float(int64_t value, int fraction_bits, int bias)
-{
-    uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
-    uint64_t fraction;
-    int exponent = 0;
-
-    if (!magnitude)
-        return 0;
-    while (magnitude >> (exponent + 1))
-        exponent++;
-    fraction = (magnitude << fraction_bits) >> exponent;
-    return (uint16_t)((value < 0 ? 0x8000u : 0u) |
-                      (uint64_t)(exponent + bias) << fraction_bits |
-                      (fraction & ((1u << fraction_bits) - 1)));
-}
-
 static void put(enum coll_type type, void *to, size_t i, int64_t value)
 {
     switch (type) {
@@ -104,10 +88,10 @@ static void put(enum coll_type type, void *to, size_t i, int64_t value)
         ((uint64_t *)to)[i] = (uint64_t)value;
         break;
     case COLL_F16:
-        ((uint16_t *)to)[i] = small_float(value, 10, 15);
+        ((uint16_t *)to)[i] = f16_narrow((float)value);
         break;
     case COLL_BF16:
-        ((uint16_t *)to)[i] = small_float(value, 7, 127);
+        ((uint16_t *)to)[i] = bf16_narrow((float)value);
         break;
     case COLL_F32:
         ((float *)to)[i] = (float)value;
