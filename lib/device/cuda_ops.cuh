@@ -448,13 +448,19 @@ template <> struct scale<double> : division_on<double> {
     METHOD uint64_t of(uint64_t a) const { return f64_bits(f64_from(a) / n); }
 };
 
+/* As HALF_SCALE of reduce_kernels.h. */
 template <class H> struct half_scale : few_on<H> {
     quotient by;
+    float times;
 
-    METHOD explicit half_scale(int n_ranks) : by(n_ranks) {}
+    METHOD explicit half_scale(int n_ranks)
+        : by(n_ranks), times(power_from(n_ranks))
+    {
+    }
     METHOD uint32_t of(uint32_t a) const
     {
-        return H::pair(by.of(H::widen(a)), by.of(H::widen(a >> 16)));
+        return H::pair(by.of(H::widen(a)) * times,
+                       by.of(H::widen(a >> 16)) * times);
     }
 };
 template <> struct scale<f16> : half_scale<f16> {
@@ -466,14 +472,21 @@ template <> struct scale<bf16> : half_scale<bf16> {
 
 /* Divide by more ranks than COLL__FEW_RANKS: rare, so by the device's own division. */
 struct by_many {
-    float n;
+    float n, times;
 
-    template <typename T> METHOD T operator()(T a, T) const { return a / n; }
+    template <typename T> METHOD T operator()(T a, T) const
+    {
+        return a / n * times;
+    }
 };
 template <typename T> struct scale_by_many : division_on<T> {
     by_many by;
 
-    METHOD explicit scale_by_many(int n_ranks) { by.n = (float)n_ranks; }
+    METHOD explicit scale_by_many(int n_ranks)
+    {
+        by.n = (float)n_ranks;
+        by.times = on<T>::size == 2 ? power_from(n_ranks) : 1;
+    }
     METHOD uint32_t of(uint32_t a) const { return lanes<T>::map(a, a, by); }
 };
 

@@ -25,7 +25,7 @@ struct coll__work {
     size_t len;      /* bytes, of whole elements */
     enum coll_type type;
     enum coll_op op;
-    int nranks; /* scale: dst = dst / nranks */
+    int nranks; /* scale: dst = dst / nranks, as coll__scale_fn */
     const void *scalar;
     void *stream;
 };

@@ -11,7 +11,8 @@
 typedef void coll__reduce_fn(void *dst, const void *a, const void *b,
                              size_t len);
 
-/* dst = dst / n_ranks, over len bytes of whole elements. */
+/* dst = dst / n_ranks, over len bytes of whole elements.  For f16 and bf16, dst = dst /
+ * (n_ranks / m), where 1 / m is what the input was multiplied by (coll__op_for()). */
 typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
 
 /* dst = src * *factor, over len bytes of whole elements; dst is aligned;

@@ -198,17 +198,20 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
         }                                                                      \
     }
 
+/* a / n first: a * f may be more than an f32 holds.  The quotient is rounded as an f32;
+ * the product has no more bits than that. */
 #define HALF_SCALE(name, half)                                                 \
     KERNEL void name(void *dst, size_t len, int n_ranks)                       \
     {                                                                          \
         uint16_t *d = dst;                                                     \
-        float a[BLOCK];                                                        \
+        float a[BLOCK], b[BLOCK], f = power_from(n_ranks);                     \
                                                                                \
         for (size_t n, left = len / 2; left; left -= n, d += n) {              \
             n = min_size(left, BLOCK);                                         \
             half##_widen_n(a, d, n);                                           \
             raw_scale_F32(a, n * sizeof(float), n_ranks);                      \
-            half##_narrow_n(d, a, n);                                          \
+            raw_premul_F32(b, a, n * sizeof(float), &f);                       \
+            half##_narrow_n(d, b, n);                                          \
         }                                                                      \
     }
 

@@ -32,7 +32,7 @@ struct coll__view; /* lib/plan/view.h */
 struct coll__problem {
     enum coll_collective collective;
     enum coll_type type;
-    enum coll_op op; /* SUM for premul-sum: lib/exec does the scaling */
+    enum coll_op op; /* SUM for premul-sum; lib/exec does a premul's scaling */
     int is_user_op;  /* use the caller's function; op is then SUM */
     enum coll__order order;
     int root; /* or the peer of a send or receive */

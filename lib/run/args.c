@@ -109,9 +109,9 @@ static int check_kind(const struct coll_args *args,
     return COLL_OK;
 }
 
-static int check_op(const struct coll_args *args, struct coll__op *op)
+static int check_op(const struct coll_args *args, int n, struct coll__op *op)
 {
-    if (coll__op_get(args->op, op)) {
+    if (coll__op_for(args->op, args->type, n, op)) {
         log_error("api",
                   "%s: %d is no operation; see enum coll_op and "
                   "coll_op_create_user()",
@@ -282,7 +282,7 @@ int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
     if (rc)
         return rc;
     reduces = coll__reduces(args->collective);
-    if (reduces && (rc = check_op(args, &op)))
+    if (reduces && (rc = check_op(args, comm->size, &op)))
         return rc;
     *pb = (struct coll__problem){.collective = args->collective,
                                  .type = args->type,

@@ -280,7 +280,8 @@ static int set_program(struct coll_request *request,
     if (given)
         op = *given;
     else
-        coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
+        coll__op_for(coll__reduces(pb->collective) ? args->op : pb->op,
+                     pb->type, pb->nranks, &op);
     own = bound(request, &op);
     rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc)

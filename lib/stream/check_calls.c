@@ -137,7 +137,7 @@ int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
     has_buffers = args->collective != COLL_BARRIER;
     call->op.base = call->pb.op;
     if (coll__reduces(args->collective))
-        coll__op_get(args->op, &call->op);
+        coll__op_for(args->op, args->type, comm->size, &call->op);
     rc = check_buffer(args, "in", args->in,
                       has_buffers * coll__problem_len(&call->pb, BUF_IN), place,
                       &call->is_in_host);

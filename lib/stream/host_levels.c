@@ -240,11 +240,38 @@ static int divide(const struct splitting *s, void *out, size_t count)
                                                     : COLL_OK;
 }
 
+/* Does scale_input() scale?  An average of f16 or bf16 is scaled for all ranks at once
+ * (coll__op_for()), and is a sum then. */
+static int is_scaled(const struct splitting *s)
+{
+    return s->call->op.is_premul && s->call->op.base == COLL_AVG;
+}
+
 /* Return the operation of the first step: the caller's if it scales the input, else
  * s->op. */
 static enum coll_op first_op(const struct splitting *s)
 {
-    return s->call->op.is_premul ? s->call->args.op : s->op;
+    return s->call->op.is_premul && !is_scaled(s) ? s->call->args.op : s->op;
+}
+
+/* Return in *in what the first step reads: the caller's input, or `count` elements at
+ * `to`, which may be the caller's input too. */
+static int scale_input(const struct splitting *s, void *to, size_t count,
+                       const void **in)
+{
+    struct coll__work work = {.kind = WORK_PREMUL,
+                              .dst = to,
+                              .src = s->call->args.in,
+                              .len = count * s->size,
+                              .type = s->call->args.type,
+                              .scalar = s->call->op.scalar,
+                              .stream = s->call->args.stream};
+
+    *in = s->call->args.in;
+    if (!is_scaled(s) || !count)
+        return COLL_OK;
+    *in = to;
+    return coll__cuda_enqueue(&work);
 }
 
 /* ---- each of them -------------------------------------------------------------- */
@@ -272,7 +299,6 @@ static int put_allreduce(const struct splitting *s)
     void *mine = at(s, a->out, first);
     struct coll_args scatter = {.collective = COLL_REDUCE_SCATTERV,
                                 .op = first_op(s),
-                                .in = a->in,
                                 .out = mine,
                                 .in_counts = s->levels->counts};
     struct coll_args reduce = {.collective = COLL_ALLREDUCE,
@@ -286,8 +312,10 @@ static int put_allreduce(const struct splitting *s)
                                .count = n,
                                .out_counts = s->levels->counts,
                                .out_displs = s->levels->displs};
-    int rc = put(s, SUBCOMM_INTRA, scatter);
+    int rc = scale_input(s, a->out, a->count, &scatter.in);
 
+    if (rc == COLL_OK)
+        rc = put(s, SUBCOMM_INTRA, scatter);
     if (rc == COLL_OK && n)
         rc = put_across(s, reduce);
     if (rc == COLL_OK)
@@ -324,12 +352,13 @@ static int put_reduce(const struct splitting *s)
     void *sum = is_root ? a->out : s->levels->scratch.at;
     struct coll_args args = {.collective = COLL_REDUCE,
                              .op = first_op(s),
-                             .in = a->in,
                              .out = is_last ? sum : NULL,
                              .count = a->count,
                              .root = root->local_rank};
-    int rc = put(s, SUBCOMM_INTRA, args);
+    int rc = scale_input(s, sum, a->count, &args.in);
 
+    if (rc == COLL_OK)
+        rc = put(s, SUBCOMM_INTRA, args);
     if (rc || !is_last)
         return rc;
     args.op = s->op;
@@ -379,6 +408,13 @@ static int put_allgather(const struct splitting *s)
     return rc;
 }
 
+/* The elements of a reduce-scatter's sums in the scratch; the scaled input is behind
+ * them. */
+static size_t sums_count(const struct splitting *s)
+{
+    return round_up((size_t)s->levels->n_hosts * s->call->args.count, GRAIN);
+}
+
 /* The blocks of this host's ranks for one rank across lie side by side. */
 static int put_reduce_scatter(const struct splitting *s)
 {
@@ -389,10 +425,12 @@ static int put_reduce_scatter(const struct splitting *s)
     struct coll_args args = {.collective = COLL_REDUCE_SCATTER,
                              .op = first_op(s),
                              .count = a->count};
-    int rc = COLL_OK;
+    const void *in;
+    int rc = scale_input(s, at(s, sums, sums_count(s)),
+                         (size_t)s->comm->size * a->count, &in);
 
     for (int host = 0; host < l->n_hosts && rc == COLL_OK; host++) {
-        args.in = at(s, a->in, (size_t)host * of_host);
+        args.in = at(s, in, (size_t)host * of_host);
         args.out = at(s, sums, (size_t)host * a->count);
         rc = put(s, SUBCOMM_INTRA, args);
     }
@@ -408,15 +446,18 @@ static int put_reduce_scatter(const struct splitting *s)
 static size_t scratch_len(const struct splitting *s)
 {
     const struct coll_args *a = &s->call->args;
+    int is_last;
 
     switch (a->collective) {
     case COLL_REDUCE:
-        return s->comm->peers[a->root].local_rank == s->levels->local &&
-                       s->comm->rank != a->root
+        is_last = s->comm->peers[a->root].local_rank == s->levels->local;
+        return s->comm->rank != a->root && (is_last || is_scaled(s))
                    ? a->count * s->size
                    : 0;
     case COLL_REDUCE_SCATTER:
-        return (size_t)s->levels->n_hosts * a->count * s->size;
+        return s->size *
+               (sums_count(s) +
+                (is_scaled(s) ? (size_t)s->comm->size * a->count : 0));
     default:
         return 0;
     }

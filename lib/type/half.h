@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* half.h - the 16-bit floating-point numbers, by operations on integers without branches,
- * so that a loop over them becomes vector code.
+/* half.h - the 16-bit floating-point numbers, by operations on integers without
+ * branches, so that a loop over them becomes vector code.
  *
  * f16 is IEEE binary16, bf16 the upper half of an f32.  Narrowing rounds to
  * nearest even; a NaN stays a NaN with the payload's upper bits, made quiet.
@@ -85,6 +85,12 @@ NUMBER uint16_t bf16_narrow(float x)
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 
     return (uint16_t)pick(is_nan, bits >> 16 | 0x40, rounded);
+}
+
+/* Return the least power of two that is not less than n, for n from 1 to 2^24. */
+NUMBER float power_from(int n)
+{
+    return f32_from((f32_bits((float)n) + 0x7fffff) & 0xff800000);
 }
 
 #endif

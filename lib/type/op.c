@@ -11,6 +11,7 @@
  * thread had claimed stays claimed in the child.
  */
 #include "lib/type/op.h"
+#include "lib/type/half.h"
 #include "lib/type/signature.h"
 
 #include <stdatomic.h>
@@ -49,6 +50,23 @@ int coll__op_get(enum coll_op op, struct coll__op *out)
     return COLL_OK;
 }
 
+int coll__op_for(enum coll_op op, enum coll_type type, int n,
+                 struct coll__op *out)
+{
+    int rc = coll__op_get(op, out);
+    uint16_t factor;
+
+    if (rc || n < 2 || out->base != COLL_AVG ||
+        (type != COLL_F16 && type != COLL_BF16))
+        return rc;
+    factor = type == COLL_F16 ? f16_narrow(1 / power_from(n))
+                              : bf16_narrow(1 / power_from(n));
+    out->is_premul = 1;
+    out->type = type;
+    memcpy(out->scalar, &factor, sizeof(factor));
+    return COLL_OK;
+}
+
 int coll__type_is_float(enum coll_type type)
 {
     return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
@@ -66,7 +84,7 @@ int coll__op_takes(const struct coll__op *op, enum coll_type type)
 
 uint8_t coll__op_code(const struct coll__op *op)
 {
-    if (op->is_premul)
+    if (op->is_premul && op->base != COLL_AVG)
         return COLL__SIGNATURE_PREMUL;
     return op->fn ? COLL__SIGNATURE_USER : (uint8_t)op->base;
 }

@@ -4,6 +4,8 @@
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "lib/plan/problem_op.h"
+#include "lib/type/half.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -47,6 +49,35 @@ START_TEST(bitwise_operations_are_for_integers_alone)
             ck_assert_int_eq(coll__op_takes(&op, (enum coll_type)t),
                              !(is_bitwise && is_float));
         }
+}
+END_TEST
+
+/* 1 / m for the least power of two m that is not less than the number of ranks. */
+START_TEST(averages_of_16_bits_scale_their_input)
+{
+    static const struct {
+        int n;
+        float factor;
+    } cases[] = {{2, 0.5f},     {3, 0.25f},     {4, 0.25f},      {5, 0.125f},
+                 {16, 0.0625f}, {17, 0.03125f}, {65, 0.0078125f}};
+    struct coll__op op;
+    uint16_t got;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert(!coll__op_for(COLL_AVG, COLL_F16, cases[i].n, &op));
+        memcpy(&got, op.scalar, sizeof(got));
+        ck_assert(op.is_premul && op.base == COLL_AVG);
+        ck_assert(f16_widen(got) == cases[i].factor);
+        ck_assert_uint_eq(coll__op_code(&op), COLL_AVG);
+        ck_assert(!coll__op_for(COLL_AVG, COLL_BF16, cases[i].n, &op));
+        memcpy(&got, op.scalar, sizeof(got));
+        ck_assert(op.is_premul && bf16_widen(got) == cases[i].factor);
+        ck_assert(!coll__op_for(COLL_AVG, COLL_F32, cases[i].n, &op));
+        ck_assert(!op.is_premul);
+        ck_assert(!coll__op_for(COLL_SUM, COLL_F16, cases[i].n, &op));
+        ck_assert(!op.is_premul);
+    }
+    ck_assert(!coll__op_for(COLL_AVG, COLL_F16, 1, &op) && !op.is_premul);
 }
 END_TEST
 
@@ -539,6 +570,7 @@ int main(void)
     patient_timeout(40);
     tcase_set_timeout(c, 8 * DEADLINE);
     tcase_add_test(c, bitwise_operations_are_for_integers_alone);
+    tcase_add_test(c, averages_of_16_bits_scale_their_input);
     tcase_add_test(c, a_handle_stands_for_what_was_made);
     tcase_add_test(
         c, a_destroyed_handle_is_noticed_though_its_slot_is_used_again);

@@ -8,6 +8,7 @@
 #include "tests/support/world.h"
 #include "lib/device/device.h"
 #include "lib/proof/prove.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -69,6 +70,21 @@ static void perfect_tree(coll__reduce_fn *combine, unsigned char **operand,
     combine(operand[0], operand[0], operand[n / 2], len);
 }
 
+/* An average of f16 or bf16 multiplies first: coll__op_for(). */
+static void scale_operand(const struct data *d, int p, unsigned char *operand,
+                          size_t len)
+{
+    unsigned char *in = malloc(len);
+    struct coll__op op;
+
+    if (d->op == COLL_AVG && !coll__op_for(d->op, d->type, p, &op) &&
+        op.is_premul) {
+        memcpy(in, operand, len);
+        coll__device_host.premul(d->type)(operand, in, len, op.scalar);
+    }
+    free(in);
+}
+
 /* want = the canonical tree over in[0 .. p). */
 static void oracle_reduce(struct data *d, int p)
 {
@@ -77,8 +93,10 @@ static void oracle_reduce(struct data *d, int p)
     coll__reduce_fn *combine = coll__device_host.reduce(d->type, d->op);
     int m = 1, n = 0;
 
-    for (int r = 0; r < p; r++)
+    for (int r = 0; r < p; r++) {
         memcpy(room + (size_t)r * len, d->in[r], len);
+        scale_operand(d, p, room + (size_t)r * len, len);
+    }
     while (m <= p / 2)
         m *= 2;
     for (int r = 0; r < p; r++, n++) {

@@ -3,6 +3,7 @@
  * give in any order, and one wrong element is found. */
 #include "benchmarks/bench.h"
 #include "lib/device/reduce.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -23,14 +24,23 @@ static struct bench_case make_case(int type, int op, int ranks)
 /* Reduce all ranks' inputs: upwards, downwards, or by pairs first. */
 static void reduce(struct bench_case *c, int order, char *out, char *in)
 {
+    static char scaled[COUNT * 8];
     size_t len = c->count * coll_type_size(c->type);
     coll__reduce_fn *op = coll__host_reduce(c->type, c->op);
+    struct coll__op kind;
 
+    coll__op_for(c->op, c->type, c->ranks, &kind);
     for (int i = 0; i < c->ranks; i++) {
         c->rank = order ? c->ranks - 1 - i : i;
-        bench_allreduce.fill(c, i ? in : out);
-        if (i)
-            op(out, out, in, len);
+        bench_allreduce.fill(c, in);
+        if (kind.is_premul)
+            coll__host_premul(c->type)(scaled, in, len, kind.scalar);
+        else
+            memcpy(scaled, in, len);
+        if (!i)
+            memcpy(out, scaled, len);
+        else
+            op(out, out, scaled, len);
     }
     if (c->op == COLL_AVG)
         coll__host_scale(c->type)(out, len, c->ranks);

@@ -68,6 +68,13 @@ void stream_stage_free(struct world_rank *me, struct stage *s)
 
 /* ---- one operation ------------------------------------------------------- */
 
+int stream_scales(const struct deed *d)
+{
+    return d->op.own == OWN_PREMUL ||
+           (coll__reduces(d->op.collective) && d->op.op == COLL_AVG &&
+            (d->op.type == COLL_F16 || d->op.type == COLL_BF16));
+}
+
 static void set_shape(struct deed *d, int rank, int in_place)
 {
     const struct oracle_op *op = &d->op;
@@ -96,7 +103,8 @@ static void set_shape(struct deed *d, int rank, int in_place)
     pb->in_displs = d->in.displs;
     pb->out_counts = d->out.counts;
     pb->out_displs = d->out.displs;
-    pb->in_place = in_place && coll__problem_may_be_in_place(pb);
+    pb->in_place =
+        in_place && !stream_scales(d) && coll__problem_may_be_in_place(pb);
 }
 
 /* A v collective's root alone may have the counts of all. */
@@ -162,7 +170,7 @@ static int read_in_place(const struct coll__algo *algo, const struct deed *d,
     struct coll__span *direct;
     int rc;
 
-    if (d->op.own != OWN_PREMUL)
+    if (!stream_scales(d))
         bufs |= 1u << BUF_IN;
     rc = coll__plan_direct_reads(algo, &d->pb, room, coll__prog_plan(prog),
                                  bufs, &direct);
@@ -193,6 +201,8 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
 
     if (rc)
         return rc;
+    if (coll__reduces(d->op.collective))
+        coll__op_for(d->pb.op, d->pb.type, d->pb.nranks, &op);
     if (d->op.own == OWN_PREMUL) {
         int64_t scalar = 1 + d->pb.rank % 3;
 

@@ -36,8 +36,11 @@ struct deed {
 struct stage *stream_stage_new(struct world_rank *me);
 void stream_stage_free(struct world_rank *me, struct stage *s);
 
-/* Fill in the problem as the rank has it, in place if it may be. */
+/* Fill in the problem as the rank has it, in place if asked for and possible. */
 void stream_problem(struct deed *d, int rank, int in_place);
+
+/* Does the operation scale its input? */
+int stream_scales(const struct deed *d);
 
 /* The rank's input, and something else where its result will be. */
 void stream_fill(const struct deed *d, struct stage *s);

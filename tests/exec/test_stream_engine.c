@@ -99,7 +99,7 @@ static int try_deed(struct world_rank *me, const struct coll__algo *algo,
 {
     struct fake_counts before, after;
     struct coll__prog *prog = NULL;
-    int counts = s->rank->scene->are_processes && d->op.own != OWN_PREMUL;
+    int counts = s->rank->scene->are_processes && !stream_scales(d);
 
     WORLD_CHECK(me, stream_make(algo, d, s, &prog) == COLL_OK);
     for (int run = 0; run < 2; run++) {
@@ -166,7 +166,7 @@ static int try_all(struct world_rank *me)
                 draw(&d, (enum coll_collective)c, k++, me->size);
                 in_place =
                     stream_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
-                stream_problem(&d, me->rank, !d.op.own && in_place);
+                stream_problem(&d, me->rank, in_place);
                 d.pb.view = &view;
                 if (!coll__algo_refuses(coll__algos[a], &d.pb))
                     failed |= try_deed(me, coll__algos[a], &d, s);

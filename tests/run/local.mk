@@ -3,6 +3,9 @@ if HAVE_CHECK
 unit_tests += tests/run/test_args
 tests_run_test_args_CFLAGS = $(check_cflags)
 tests_run_test_args_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_average
+tests_run_test_average_CFLAGS = $(check_cflags)
+tests_run_test_average_LDADD = libworld.la $(check_lib) -lm
 unit_tests += tests/run/test_cache
 tests_run_test_cache_CFLAGS = $(check_cflags)
 tests_run_test_cache_LDADD = libworld.la $(check_lib)

@@ -3,6 +3,7 @@
  * GPU within each, and through the hosts' memory between them.  Results are compared
  * at random by tests/gpu/ranks --hosts; here is what that cannot see. */
 #include "tests/fake_cuda/counts.h"
+#include "lib/util/util.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
 
@@ -115,6 +116,63 @@ START_TEST(hosts_that_are_not_alike_take_the_other_way)
         setenv("FAKE_CUDA_IPC", "0", 1);
     ck_assert_int_eq(world_fork(_i ? 4 : 5, pass_as_a_whole, &n, patient(60)),
                      0);
+}
+END_TEST
+
+/* ---- averages --------------------------------------------------------------------- */
+
+#define F16_60000                                                              \
+    0x7b53 /* of 4 ranks the average is exact, the sum too large */
+
+/* Are all n numbers what went in? */
+static int averaged(const void *at, size_t n)
+{
+    uint16_t *got = staged_get(at, 2 * n);
+    size_t right = 0;
+
+    while (right < n && got[right] == F16_60000)
+        right++;
+    free(got);
+    return right == n;
+}
+
+/* In place, and not; to a root on the other host. */
+static int average_halves(struct world_rank *me)
+{
+    static uint16_t numbers[4 * COUNT];
+    struct staged_rank r;
+    void *in, *out;
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        numbers[i] = F16_60000;
+    WORLD_CHECK(me, !join(&r, me));
+    in = staged_put(numbers, sizeof(numbers));
+    out = (void *)fake_memory(sizeof(numbers));
+    for (int root = 0; root < 4; root++) {
+        WORLD_CHECK(me, !coll_reduce(in, out, COUNT, COLL_F16, COLL_AVG, root,
+                                     r.comm, r.stream));
+        OK(cu.StreamSynchronize(r.stream));
+        WORLD_CHECK(me, me->rank != root || averaged(out, COUNT));
+    }
+    WORLD_CHECK(me, !coll_reduce_scatter(in, out, COUNT, COLL_F16, COLL_AVG,
+                                         r.comm, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, averaged(out, COUNT) && averaged(in, 4 * COUNT));
+    WORLD_CHECK(me, !coll_allreduce(in, out, 4 * COUNT, COLL_F16, COLL_AVG,
+                                    r.comm, r.stream));
+    WORLD_CHECK(me, !coll_allreduce(in, in, 4 * COUNT, COLL_F16, COLL_AVG,
+                                    r.comm, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, averaged(out, 4 * COUNT) && averaged(in, 4 * COUNT));
+    return staged_leave(&r);
+}
+
+START_TEST(averages_of_16_bits_do_not_overflow)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, average_halves, &n, patient(60)), 0);
 }
 END_TEST
 
@@ -400,6 +458,7 @@ int main(void)
     }
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, each_byte_passes_the_hosts_memory_once);
+    tcase_add_test(tc, averages_of_16_bits_do_not_overflow);
     tcase_add_loop_test(tc, hosts_that_are_not_alike_take_the_other_way, 0, 2);
     tcase_add_loop_test(tc, calls_that_differ_are_told_of, 0, 2);
     tcase_add_test(tc, a_rank_that_does_not_come_is_told_of);
