@@ -171,14 +171,26 @@ static int put(FILE *to, const char *before, json_t *value, const char *behind)
     return rc || fputs(behind, to) < 0 ? -1 : 0;
 }
 
+/* The limits that were added by hand to the file that is replaced, or NULL. */
+static json_t *limits_of(const struct tune_file *file)
+{
+    json_t *old = json_load_file(file->path, 0, NULL);
+    json_t *limits = json_incref(json_object_get(old, "limits"));
+
+    json_decref(old);
+    return limits;
+}
+
 /* One entry a line. */
 static int put_all(FILE *to, const struct coll_comm *comm,
-                   const struct tune_table *table)
+                   const struct tune_table *table, json_t *limits)
 {
     int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
     const char *before = "  ";
     int rc = put(to, "{\"version\": 1,\n \"machine\": ", machine_of(comm), ",\n");
 
+    if (!rc && limits)
+        rc = put(to, " \"limits\": ", json_incref(limits), ",\n");
     if (!rc)
         rc = put(to, " \"links\": ", links_of(table), ",\n \"entries\": [\n");
     for (int i = 0; i < table->n_rows && !rc; i++)
@@ -190,21 +202,23 @@ static int put_all(FILE *to, const struct coll_comm *comm,
 }
 
 /* Put the content on the disk. */
-static int put_file(int fd, const struct coll_comm *comm,
+static int put_file(const struct tune_file *file, const struct coll_comm *comm,
                     const struct tune_table *table)
 {
     mode_t mask = umask(0);
-    int copy = dup(fd), rc = -1;
+    int copy = dup(file->fd), rc = -1;
     FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
+    json_t *limits = limits_of(file);
 
     umask(mask);
     if (to)
-        rc = put_all(to, comm, table);
+        rc = put_all(to, comm, table, limits);
+    json_decref(limits);
     if (!to && copy >= 0)
         close(copy);
     if (to && fclose(to))
         rc = -1;
-    return rc || fchmod(fd, 0666 & ~mask) || fsync(fd) ? -1 : 0;
+    return rc || fchmod(file->fd, 0666 & ~mask) || fsync(file->fd) ? -1 : 0;
 }
 
 /* ---- writing ------------------------------------------------------------------ */
@@ -224,7 +238,7 @@ static int put_in_place(const struct tune_file *file)
 int tune_file_write(struct tune_file *file, const struct coll_comm *comm,
                     const struct tune_table *table)
 {
-    if (put_file(file->fd, comm, table))
+    if (put_file(file, comm, table))
         return failed(file, "write");
     if (put_in_place(file))
         return -1;

@@ -97,8 +97,10 @@ unset COLL_TUNE_FILE
 
 # ---- bad usage, bad places
 refused 1 'already there' --quick -o "$file"
+sed 's/^{"version": 1,/&\n "limits": {"cma_min": "32K"},/' "$file" > "$file.new" && mv "$file.new" "$file"
 tune 2 --quick -c barrier --force --noisy -o "$file" || fail "--force"
 grep -q allreduce "$file" && fail "--force left the old file"
+grep -q '"limits": {"cma_min": "32K"}' "$file" || fail "--force lost the limits"
 mkfifo "$scratch/fifo"
 refused 1 'is no regular file' --quick -c barrier --force -o "$scratch/fifo"
 [ -p "$scratch/fifo" ] || fail "--force wrote over what is no file"
