@@ -44,7 +44,7 @@ struct coll__problem coll__problem_read_direct(const struct coll__problem *pb,
     return as;
 }
 
-static int may_lie(const struct coll__plan *plan, int i, unsigned bufs)
+static int may_read(const struct coll__plan *plan, int i, unsigned bufs)
 {
     return bufs & 1u << plan->steps[i].src.buf &&
            plan->first_after[i] == plan->first_after[i + 1];
@@ -54,7 +54,7 @@ static void find_sends(const struct coll__plan *plan, unsigned bufs,
                        struct coll__span *direct)
 {
     for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == STEP_SEND && may_lie(plan, i, bufs))
+        if (plan->steps[i].kind == STEP_SEND && may_read(plan, i, bufs))
             direct[i] = plan->steps[i].src;
 }
 
@@ -67,28 +67,37 @@ static int next_send(const struct coll__plan *plan, int i, int rank)
     return i;
 }
 
+/* What coll__plan_direct_reads() was asked. */
+struct search {
+    const struct coll__algo *algo;
+    const struct coll__problem *pb;
+    const struct coll__slots *slots;
+    const struct coll__plan *plan;
+    unsigned bufs;
+    struct coll__span *direct; /* [n_steps], the answer so far */
+};
+
 /* Find the messages from `peer`, whose plan is `theirs`; sends and receives match in
  * order. */
-static int find_received(const struct coll__plan *plan, int rank, int peer,
-                         const struct coll__plan *theirs, unsigned bufs,
-                         struct coll__span *direct)
+static int find_received(const struct search *s, int peer,
+                         const struct coll__plan *theirs)
 {
     int at = -1;
 
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
+    for (int i = 0; i < s->plan->n_steps; i++) {
+        const struct coll__step *step = &s->plan->steps[i];
 
         if (!coll__step_is_recv(step->kind) || step->peer != peer)
             continue;
-        at = next_send(theirs, at + 1, rank);
+        at = next_send(theirs, at + 1, s->pb->rank);
         if (at == theirs->n_steps ||
             theirs->steps[at].src.len != step->dst.len) {
             log_error("plan", "rank %d does not send what rank %d receives",
-                      peer, rank);
+                      peer, s->pb->rank);
             return COLL_ERR_INTERNAL;
         }
-        if (may_lie(theirs, at, bufs))
-            direct[i] = theirs->steps[at].src;
+        if (may_read(theirs, at, s->bufs))
+            s->direct[i] = theirs->steps[at].src;
     }
     return COLL_OK;
 }
@@ -102,45 +111,45 @@ static int receives_from(const struct coll__plan *plan, int peer)
     return 0;
 }
 
-static int find_from(const struct coll__algo *algo,
-                     const struct coll__problem *pb,
-                     const struct coll__slots *room,
-                     const struct coll__plan *plan, int peer, unsigned bufs,
-                     struct coll__span *direct)
+static int find_from(const struct search *s, int peer)
 {
-    struct coll__problem its = coll__problem_of(pb, peer);
+    struct coll__problem its = coll__problem_of(s->pb, peer);
     struct coll__plan theirs;
-    int rc = coll__plan_build_fit(algo, &its, room, &theirs);
+    int rc = coll__plan_build_fit(s->algo, &its, s->slots, &theirs);
 
     if (rc)
         return rc;
-    rc = find_received(plan, pb->rank, peer, &theirs, bufs, direct);
+    rc = find_received(s, peer, &theirs);
     coll__plan_fini(&theirs);
     return rc;
 }
 
 int coll__plan_direct_reads(const struct coll__algo *algo,
                             const struct coll__problem *pb,
-                            const struct coll__slots *room,
+                            const struct coll__slots *slots,
                             const struct coll__plan *plan, unsigned bufs,
                             struct coll__span **out)
 {
-    struct coll__span *direct =
-        calloc((size_t)plan->n_steps + 1, sizeof(*direct));
+    struct search s = {
+        algo,
+        pb,
+        slots,
+        plan,
+        bufs & coll__problem_readable(pb),
+        calloc((size_t)plan->n_steps + 1, sizeof(struct coll__span))};
     int rc = COLL_OK;
 
-    if (!direct) {
+    if (!s.direct) {
         log_error("plan", "no memory for a plan of %d steps", plan->n_steps);
         return COLL_ERR_NOMEM;
     }
-    bufs &= coll__problem_readable(pb);
-    find_sends(plan, bufs, direct);
-    for (int r = 0; r < pb->nranks && rc == COLL_OK && bufs; r++)
+    find_sends(plan, s.bufs, s.direct);
+    for (int r = 0; r < pb->nranks && rc == COLL_OK && s.bufs; r++)
         if (r != pb->rank && receives_from(plan, r))
-            rc = find_from(algo, pb, room, plan, r, bufs, direct);
+            rc = find_from(&s, r);
     if (rc)
-        free(direct);
+        free(s.direct);
     else
-        *out = direct;
+        *out = s.direct;
     return rc;
 }
