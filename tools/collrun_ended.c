@@ -33,31 +33,31 @@ void ended_open(struct job *job)
 {
     struct stat st;
 
-    job->ended_name[0] = '\0';
-    job->ended_fd = memfd_create("ended", MFD_CLOEXEC);
-    if (job->ended_fd < 0 || fstat(job->ended_fd, &st))
+    job->ended.name[0] = '\0';
+    job->ended.fd = memfd_create("ended", MFD_CLOEXEC);
+    if (job->ended.fd < 0 || fstat(job->ended.fd, &st))
         return; /* the ranks learn it at their deadline */
-    snprintf(job->ended_name, sizeof(job->ended_name), "%d:%llu:%llu",
-             job->ended_fd, (unsigned long long)st.st_dev,
+    snprintf(job->ended.name, sizeof(job->ended.name), "%d:%llu:%llu",
+             job->ended.fd, (unsigned long long)st.st_dev,
              (unsigned long long)st.st_ino);
 }
 
 void ended_close(struct job *job)
 {
-    if (job->ended_fd >= 0)
-        close(job->ended_fd);
-    job->ended_fd = -1;
+    if (job->ended.fd >= 0)
+        close(job->ended.fd);
+    job->ended.fd = -1;
 }
 
 /* The ranks share the file's position: write at the end. */
 void ended_write(const struct job *job, int first, int n, int how)
 {
-    for (int r = first; job->ended_fd >= 0 && r < first + n; r++) {
+    for (int r = first; job->ended.fd >= 0 && r < first + n; r++) {
         struct record record = {r, how};
         struct stat st;
 
-        if (fstat(job->ended_fd, &st) ||
-            pwrite(job->ended_fd, &record, sizeof(record), st.st_size) < 0)
+        if (fstat(job->ended.fd, &st) ||
+            pwrite(job->ended.fd, &record, sizeof(record), st.st_size) < 0)
             return;
     }
 }
@@ -100,9 +100,9 @@ void ended_notice(struct job *job)
 {
     double soon = now() + FIRST_PAUSE;
 
-    job->pause = FIRST_PAUSE;
-    if (job->look <= 0 || job->look > soon)
-        job->look = soon;
+    job->ended.pause = FIRST_PAUSE;
+    if (job->ended.look <= 0 || job->ended.look > soon)
+        job->ended.look = soon;
 }
 
 void ended_look(struct job *job)
@@ -111,9 +111,10 @@ void ended_look(struct job *job)
 
     if (is_left)
         tree_find(job->mark, "COLL_RANK", job->first, job->n, is_left);
-    job->look = !is_left || tell_all(job, is_left) ? now() + job->pause : 0;
-    if (job->pause < LAST_PAUSE)
-        job->pause *= 2;
+    job->ended.look =
+        !is_left || tell_all(job, is_left) ? now() + job->ended.pause : 0;
+    if (job->ended.pause < LAST_PAUSE)
+        job->ended.pause *= 2;
     free(is_left);
 }
 

@@ -64,7 +64,7 @@ static void signal_ranks(const struct job *job, int signal)
 static void tell_nodes(struct job *job, int signal)
 {
     if (job->nodes && !job->is_told)
-        nodes_fail(job->nodes, job->status, signal, job->has_failed);
+        nodes_fail(job->nodes, job->status, signal, job->restarts.has_failed);
     job->is_told = 1;
 }
 
@@ -83,7 +83,7 @@ static void begin_end(struct job *job, int status, double grace)
 static void end_by(struct job *job, int signal)
 {
     job->end = TERMINATED;
-    job->has_failed = 0; /* whatever was before: it is to end */
+    job->restarts.has_failed = 0; /* whatever was before: it is to end */
     job->status = 128 + signal;
     job->next = now() + (signal == SIGTERM ? PATIENCE : GRACE);
     tell_nodes(job, signal);
@@ -134,7 +134,7 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         return;
     }
     if (signal == SIGUSR1) { /* the ranks decide what to do about it */
-        job->max_restarts = 0;
+        job->restarts.most = 0;
         return;
     }
     if (job->end == TERMINATED) { /* asked twice: do not wait */
@@ -154,7 +154,7 @@ static void take_news(struct job *job, const struct nodes_news *news)
     complain("the job ends by node %d (%s), with status %d", news->node,
              news->where, news->status);
     job->is_told = job->nodes->order.node != 0;
-    job->has_failed = news->may_restart;
+    job->restarts.has_failed = news->may_restart;
     if (news->signal) {
         signal_job(job, news->signal);
         end_by(job, news->signal);
@@ -189,8 +189,8 @@ static void await_ended(struct job *job)
     int how;
 
     while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
-        if (pid == job->guard)
-            job->guard = -1;
+        if (pid == job->guard.pid)
+            job->guard.pid = -1;
         for (int r = 0; r < job->n; r++)
             if (job->ranks[r].pid == pid) {
                 job->ranks[r].how = how;
@@ -220,7 +220,7 @@ static void reap(struct job *job)
     }
     if (culprit >= 0 && !job->end) {
         report(job, culprit);
-        job->has_failed = 1;
+        job->restarts.has_failed = 1;
         begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
     }
     for (int r = 0; r < job->n; r++)
@@ -236,8 +236,8 @@ static int time_left(const struct job *job)
 
     if (!job->n_alive)
         next = job->next;
-    else if (job->look > 0 && (next <= 0 || job->look < next))
-        next = job->look;
+    else if (job->ended.look > 0 && (next <= 0 || job->ended.look < next))
+        next = job->ended.look;
     if (next <= 0)
         return -1;
     left = next - now();
@@ -250,7 +250,7 @@ static void act_on_time(struct job *job)
 {
     double t = now();
 
-    if (job->look > 0 && t >= job->look)
+    if (job->ended.look > 0 && t >= job->ended.look)
         ended_look(job);
     if (job->end && t >= job->next)
         go_on_ending(job);
@@ -432,10 +432,10 @@ static struct job again(const struct job *job)
         .deadline = job->deadline,
         .run_id = job->run_id,
         .signals = job->signals,
-        .ended_fd = -1,
+        .ended.fd = -1,
         .inherited = job->inherited,
-        .max_restarts = job->max_restarts,
-        .n_restarts = job->n_restarts + 1,
+        .restarts.most = job->restarts.most,
+        .restarts.n = job->restarts.n + 1,
     };
 }
 
@@ -445,9 +445,9 @@ static int may_restart(const struct job *job, int status)
 {
     if (job->nodes && job->nodes->order.node)
         return job->nodes->decision == NODES_AGAIN;
-    return status && status != EXIT_USAGE && job->has_failed &&
+    return status && status != EXIT_USAGE && job->restarts.has_failed &&
            !(job->nodes && job->nodes->decision == NODES_END) &&
-           job->n_restarts < job->max_restarts;
+           job->restarts.n < job->restarts.most;
 }
 
 /* Find the name of the run: the user's, or a new unique one.  All nodes need the same
@@ -520,7 +520,7 @@ static int find_place(struct job *job, const struct options *options)
     job->first = job->nodes->order.first;
     job->size = job->nodes->order.size;
     if (job->nodes->order.node)
-        job->max_restarts = job->nodes->order.max_restarts;
+        job->restarts.most = job->nodes->order.max_restarts;
     return 0;
 }
 
@@ -535,7 +535,7 @@ static void run_often(struct job *job, const struct options *options,
         if (job->nodes)
             job->nodes->decision = NODES_UNDECIDED;
         complain("starting all %d ranks again (restart %d of %d)", job->size,
-                 job->n_restarts, job->max_restarts);
+                 job->restarts.n, job->restarts.most);
     }
     if (job->nodes && !job->nodes->order.node)
         nodes_end(job->nodes, *status);
@@ -557,8 +557,8 @@ int job_run(const struct options *options)
     struct job job = {.n = options->n,
                       .timeout = options->timeout,
                       .run_id = run_id,
-                      .ended_fd = -1,
-                      .max_restarts = options->max_restarts};
+                      .ended.fd = -1,
+                      .restarts.most = options->max_restarts};
     struct inherited inherited;
     int status;
 

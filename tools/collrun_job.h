@@ -24,6 +24,25 @@ struct inherited {
     struct sigaction child, pipe; /* of SIGCHLD, SIGPIPE */
 };
 
+/* The ranks that have ended, for the ranks that wait for them. */
+struct ended {
+    int fd;        /* a file of them, or -1 */
+    char name[64]; /* by which the ranks find it; "" if there is none */
+    double look;   /* when to look for processes of theirs again, or 0 */
+    double pause;  /* and how long after that */
+};
+
+/* The process that ends the ranks when collrun is killed. */
+struct guard {
+    pid_t pid; /* 0 for none; -1: it was killed */
+    int fd;    /* closes when we end */
+};
+
+struct restarts {
+    int n, most;
+    int has_failed; /* a rank has failed, so the job may be restarted */
+};
+
 struct job {
     int n, n_alive, n_streams; /* ranks on this machine, and their streams */
     int first, size;           /* the first rank here, and the number of all ranks */
@@ -32,8 +51,7 @@ struct job {
     struct stream *streams; /* [2 n], none for a single rank */
     struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
     char mark[TREE_MARK]; /* marks the job's processes */
-    pid_t guard;          /* 0 for none; -1: it was killed */
-    int guard_fd;         /* closes when we end */
+    struct guard guard;
     int signals;          /* signalfd */
     int is_idle;          /* nothing came in the last turn */
     const struct inherited *inherited;
@@ -44,14 +62,9 @@ struct job {
     double deadline; /* of --timeout, or 0 */
     double timeout;
     const char *run_id; /* the run's name, the same after a restart */
-    int n_restarts, max_restarts;
-    int has_failed; /* a rank has failed, so the job may be restarted */
+    struct restarts restarts;
     int is_told;    /* the other nodes know that it ends */
-
-    int ended_fd;        /* the ranks that have ended, for the others; or -1 */
-    char ended_name[64]; /* for the ranks; "" if there is none */
-    double look,
-        pause; /* when to look for ended ranks again, or 0; and after that */
+    struct ended ended;
 };
 
 /* Start every rank; 0, or the exit status (nothing runs then). */

@@ -19,6 +19,7 @@
 
 /* What every rank is told. */
 struct setting {
+    pid_t parent; /* of the ranks: this process */
     int root_fd; /* listens at root; for rank 0 */
     int port;    /* a port that was free, for programs that use MASTER_PORT */
     char host[256], root[300], secret[65], run_id[33];
@@ -54,10 +55,10 @@ static int start_guard(struct job *job)
         guard(job->mark, ends[0]);
     }
     close(ends[0]);
-    job->guard_fd = ends[1];
+    job->guard.fd = ends[1];
     if (pid < 0)
         return -1;
-    job->guard = pid;
+    job->guard.pid = pid;
     tree_spare(pid);
     return 0;
 }
@@ -141,8 +142,8 @@ static int listen_at_endpoint(struct setting *setting, const struct job *job)
         return -1;
     order->root_port = ntohs(six.sin6_port); /* at the same place in both */
     order->master_port = setting->port;
-    order->n_restarts = job->n_restarts;
-    order->max_restarts = job->max_restarts;
+    order->n_restarts = job->restarts.n;
+    order->max_restarts = job->restarts.most;
     snprintf(order->secret, sizeof(order->secret), "%s", setting->secret);
     fcntl(setting->root_fd, F_SETFL, 0);
     nodes_go(job->nodes);
@@ -216,8 +217,8 @@ static void set_for_others(const struct setting *setting, const struct job *job,
     setenv("MASTER_ADDR", setting->host, 1);
     set_number("MASTER_PORT", setting->port);
     setenv("TORCHELASTIC_RUN_ID", setting->run_id, 1);
-    set_number("TORCHELASTIC_RESTART_COUNT", job->n_restarts);
-    set_number("TORCHELASTIC_MAX_RESTARTS", job->max_restarts);
+    set_number("TORCHELASTIC_RESTART_COUNT", job->restarts.n);
+    set_number("TORCHELASTIC_MAX_RESTARTS", job->restarts.most);
 }
 
 static void set_variables(const struct setting *setting, const struct job *job,
@@ -228,9 +229,9 @@ static void set_variables(const struct setting *setting, const struct job *job,
     set_number("COLL_SIZE", job->size);
     setenv("COLL_ROOT", setting->root, 1);
     setenv("COLL_JOB_SECRET", setting->secret, 1);
-    setenv("COLLRUN_ENDED", job->ended_name, 1);
-    if (job->ended_fd >= 0)
-        fcntl(job->ended_fd, F_SETFD, 0);
+    setenv("COLLRUN_ENDED", job->ended.name, 1);
+    if (job->ended.fd >= 0)
+        fcntl(job->ended.fd, F_SETFD, 0);
     unsetenv("COLL_ROOT_FD");
     if (setting->root_fd >= 0) { /* of rank 0 alone */
         set_number("COLL_ROOT_FD", setting->root_fd);
@@ -274,17 +275,17 @@ static void set_signals(const struct job *job)
 
 /* In the new process; reports through fd only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
-                        const struct setting *setting, int rank, pid_t parent,
+                        const struct setting *setting, int rank,
                         const int out[2], int fd)
 {
     int err;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != setting->parent)
         _exit(EXIT_FAILURE);
     /* Under Yama's ptrace scope 1, let descendants of collrun (this job) read this rank's
      * memory, and no other process.  Fails on a kernel without Yama. */
-    prctl(PR_SET_PTRACER, parent);
+    prctl(PR_SET_PTRACER, setting->parent);
     set_stdin(job->first + rank);
     if (out[0] >= 0) {
         if (!has_terminal(rank))
@@ -316,7 +317,7 @@ static int open_streams(struct job *job, int rank, int out[2])
 
         s->rank = job->first + rank;
         s->target = i ? STDERR_FILENO : STDOUT_FILENO;
-        if (files_open(s, job->n_restarts))
+        if (files_open(s, job->restarts.n))
             return -1;
         if (pipe2(ends, O_CLOEXEC)) {
             complain("cannot make pipes for rank %d: %s; see ulimit -n",
@@ -348,14 +349,14 @@ static int await_exec(int fd, const char *program)
 static int start_rank(struct job *job, const struct options *options,
                       const struct setting *setting, int rank, int fd)
 {
-    pid_t parent = getpid(), pid;
+    pid_t pid;
     int out[2];
 
     if (open_streams(job, rank, out))
         return EXIT_FAILURE;
     pid = fork();
     if (!pid)
-        become_rank(job, options, setting, rank, parent, out, fd);
+        become_rank(job, options, setting, rank, out, fd);
     for (int i = 0; i < 2; i++)
         if (out[i] >= 0)
             close(out[i]);
@@ -395,7 +396,7 @@ static int start_ranks(struct job *job, const struct options *options,
 
 int job_start(struct job *job, const struct options *options)
 {
-    struct setting setting = {.root_fd = -1};
+    struct setting setting = {.parent = getpid(), .root_fd = -1};
     int status;
 
     if (job->signals < 0 ||
@@ -415,15 +416,15 @@ int job_start(struct job *job, const struct options *options)
 
 void job_clean(struct job *job)
 {
-    if (job->guard) {
+    if (job->guard.pid) {
         tree_kill(job->mark); /* also processes that the ranks have left behind */
-        if (job->guard > 0) {
-            kill(job->guard, SIGKILL);
-            waitpid(job->guard, NULL, 0);
+        if (job->guard.pid > 0) {
+            kill(job->guard.pid, SIGKILL);
+            waitpid(job->guard.pid, NULL, 0);
         }
-        close(job->guard_fd);
+        close(job->guard.fd);
     }
-    job->guard = 0;
+    job->guard.pid = 0;
     tree_spare(0);
     for (int r = 0; job->ranks && r < job->n; r++)
         if (job->ranks[r].pid > 0) {

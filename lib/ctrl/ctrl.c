@@ -6,10 +6,9 @@
  * that reaches it.  When an inner rank dies, the tree falls apart, but every part has a
  * neighbour of the dead rank, which sees its connection end.
  *
- * Leaving is an allgather of zero bytes.  When all ranks have entered it, the root
- * sends the release down.  No rank closes its links before the release has passed.  So
- * a link that ends after the release is in order, and one that ends before it means a
- * death.
+ * Leaving is an allgather of zero bytes.  When all ranks have entered it, the root sends
+ * the release down.  No rank closes its links before the release has passed.  So a link
+ * that ends after the release is in order, and one that ends before it means a death.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
