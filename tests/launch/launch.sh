@@ -30,7 +30,7 @@ check_launcher() {
     ! grep '"collective"' out | grep -qv '"errors": *0[,}]' || fail "$*: errors"
     has_cnn || return 0
     timeout 120 "$@" trainer/coll_train --dataset synthetic --epochs 1 \
-        --limit-train 2048 --batch-size 64 --json - > out 2> err ||
+        --model net --limit-train 1024 --batch-size 64 --json - > out 2> err ||
         { cat err >&2; fail "$* coll_train: exit status $?"; }
     grep -q "\"procs\": *$ranks," out || fail "$* coll_train: not $ranks ranks"
     [ "$(grep -c '"procs"' out)" = 1 ] || fail "$* coll_train: more than rank 0 speaks"

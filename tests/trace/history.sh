@@ -38,6 +38,7 @@ says() {
 # there is a file "go"; it ends $pid by its own limit of time.
 late() {
     ranks=$1
+    : > out # the shell that is to empty it may be late
     "$collrun" --timeout $((60 * patience)) -n "$ranks" "$probe" "$2" go > out 2> err &
     pid=$!
     await 30 have_begun || fail "the job does not begin"

@@ -44,7 +44,7 @@ statuses() {
     mkdir -p none st
     while read -r status what flags; do
         for ranks in 1 3; do
-            timeout 300 "$collrun" -n $ranks "$train" $small --epochs 1 $flags > out 2> err
+            timeout 300 "$collrun" -n $ranks "$train" $tiny --epochs 1 $flags > out 2> err
             got=$?
             [ $got = "$status" ] || fail "$what, $ranks ranks: exit status $got, not $status"
         done
@@ -62,15 +62,15 @@ statuses() {
 	END
     # the status is that of whom it concerns, on every rank; a reader of the ranks'
     # own statuses sees no other
-    "$collrun" -n 3 sh -c '[ $COLL_RANK != 1 ] || set -- "$@" --normalize meanstd --model net
-        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $small --epochs 1 > out 2> err
+    "$collrun" -n 3 sh -c '[ $COLL_RANK != 1 ] || set -- "$@" --normalize meanstd
+        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $tiny --epochs 1 > out 2> err
     [ "$(cat st/0 st/1 st/2 | tr '\n' ' ')" = "2 2 2 " ] || fail "statuses: $(cat st/*)"
     # a rank that dies amid the epochs: the others' collective fails
     rm -f st/*
     "$collrun" -n 3 sh -c 'if [ $COLL_RANK = 1 ]; then
             { until grep -qi "^epoch" out; do sleep 0.1; done; kill -9 $$; } & exec "$@"
         fi
-        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $small --epochs 10000 > out 2> err
+        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $tiny --epochs 10000 > out 2> err
     [ "$(cat st/0 st/2 | tr '\n' ' ')" = "3 3 " ] || fail "after a death: $(cat st/0 st/2)"
 }
 
@@ -119,7 +119,7 @@ files() {
 ranks() {
     accept "$collrun" -n 2 "$train" --dataset synthetic --batch-size 512 --dry-run
     says '58 steps per epoch'
-    accept "$collrun" -n 2 "$train" $small --epochs 1
+    accept "$collrun" -n 2 "$train" $tiny --epochs 1
     [ "$(grep -c 'Test set' out)" = 1 ] || fail "more than rank 0 speaks"
     says '2 procs on 1 node'
     refuse 2 'empty/train-images-idx3-ubyte is missing' \
@@ -127,32 +127,32 @@ ranks() {
     timeout 300 "$collrun" -n 2 "$train" --bogus > out 2> err
     [ $? = 2 ] || fail "collrun -n 2 coll_train --bogus: exit status is not 2"
 
-    accept "$collrun" -n 3 "$train" $small --json -
+    accept "$collrun" -n 3 "$train" $tiny --json -
     first=$(crc)
-    accept "$collrun" -n 3 "$train" $small --json -
+    accept "$collrun" -n 3 "$train" $tiny --json -
     [ "$(crc)" = "$first" ] || fail "two runs of the same seed differ"
-    accept "$collrun" -n 3 "$train" $small --json - --seed 43
+    accept "$collrun" -n 3 "$train" $tiny --json - --seed 43
     [ "$(crc)" != "$first" ] || fail "another seed makes no difference"
 }
 
 # shellcheck disable=SC2086
 resume() {
-    accept "$collrun" -n 2 "$train" $small --json -
+    accept "$collrun" -n 2 "$train" $tiny --json -
     whole=$(crc)
-    accept "$collrun" -n 2 "$train" $small --epochs 2 --checkpoint saved --resume auto
-    accept "$collrun" -n 2 "$train" $small --checkpoint saved --resume auto --json -
+    accept "$collrun" -n 2 "$train" $tiny --epochs 2 --checkpoint saved --resume auto
+    accept "$collrun" -n 2 "$train" $tiny --checkpoint saved --resume auto --json -
     says 'resumed after epoch 2, step 12'
     [ "$(crc)" = "$whole" ] || fail "a resumed run differs from a whole one"
-    accept "$train" $small --checkpoint saved --resume auto # nothing is left to do
+    accept "$train" $tiny --checkpoint saved --resume auto # nothing is left to do
     says 'Test set'
-    accept "$train" $small --checkpoint saved --resume auto --epochs 4
+    accept "$train" $tiny --checkpoint saved --resume auto --epochs 4
     says 'that was with 2 ranks of 16 images a step; from here on 1 of 16'
     rm saved/epoch-0004.ckpt
-    refuse 2 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
-    refuse 2 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
+    refuse 2 'made with --seed 42' "$train" $tiny --resume saved/epoch-0003.ckpt --seed 1
+    refuse 2 'the same --opt' "$train" $tiny --resume saved/epoch-0003.ckpt --opt sgd
     head -c 100000 saved/epoch-0003.ckpt > cut.ckpt
-    refuse 2 'cut.ckpt is cut off.*; name another by --resume' "$collrun" -n 2 "$train" $small --resume cut.ckpt
-    refuse 2 'no checkpoint of this coll_train' "$train" $small --resume "$train"
+    refuse 2 'cut.ckpt is cut off.*; name another by --resume' "$collrun" -n 2 "$train" $tiny --resume cut.ckpt
+    refuse 2 'no checkpoint of this coll_train' "$train" $tiny --resume "$train"
 }
 
 # good_but COMMAND...: it ends well and says one line on stderr.
@@ -166,7 +166,7 @@ good_but() {
 # shellcheck disable=SC2086
 resume_damaged() {
     for zero in 0 1; do
-        set -- "$collrun" -n 2 "$train" $small --zero $zero --checkpoint torn$zero
+        set -- "$collrun" -n 2 "$train" $tiny --zero $zero --checkpoint torn$zero
         accept "$@" --json -
         whole=$(crc)
         cut_file "torn$zero/epoch-0003.ckpt" 100000
@@ -190,14 +190,14 @@ resume_damaged() {
     cut_file torn0/epoch-0003.ckpt 0
     sums=$(cat torn0/*.ckpt | cksum)
     status=0
-    timeout 300 "$collrun" -n 2 "$train" $small --checkpoint torn0 --resume auto \
+    timeout 300 "$collrun" -n 2 "$train" $tiny --checkpoint torn0 --resume auto \
         > out 2> err || status=$?
     [ $status = 2 ] || fail "all are damaged: exit status $status"
     grep -q 'none of the checkpoints in torn0 (3) is good' err || fail "no word of it"
     [ "$(cat torn0/*.ckpt | cksum)" = "$sums" ] || fail "they are not left as they were"
     # another model is no damage
-    refuse 2 'epoch-0003.ckpt holds another model' "$train" $small --checkpoint torn1 \
-        --resume auto --model net
+    refuse 2 'epoch-0003.ckpt holds another model' "$train" $tiny --checkpoint torn1 \
+        --resume auto --model cnn
 }
 
 # cut_file FILE BYTES
@@ -212,25 +212,25 @@ not_finite() {
     echo old > r.json
     for opt in sgd adam; do
         refuse 4 'the loss of step 2 in epoch 1 is not finite on rank 0: the first is layer' \
-            "$train" $small --opt $opt --lr 1e30 --checkpoint none --json r.json
+            "$train" $tiny --opt $opt --lr 1e30 --checkpoint none --json r.json
     done
     [ -z "$(ls none)" ] || fail "a checkpoint was made of what is not finite"
     grep -q old r.json || fail "--json was written without a result"
     refuse 4 'of step 2 in epoch 1 is not finite' \
-        "$train" $small --lr 1e30 --dropout off --batch-size 1
+        "$train" $tiny --lr 1e30 --dropout off --batch-size 1
     refuse 4 'of step 2 in epoch 1 is not finite' "$train" --dataset synthetic \
         --limit-train 768 --batch-size 384 --limit-test 8 --progress bar --lr 1e30
     [ -z "$(tail -c 1 out)" ] || fail "the sentence stands on the bar's line"
 
-    accept "$collrun" -n 3 "$train" $small --json -
+    accept "$collrun" -n 3 "$train" $tiny --json -
     whole=$(crc)
-    accept "$collrun" -n 3 "$train" $small --checkpoint good --epochs 2 --keep 1
+    accept "$collrun" -n 3 "$train" $tiny --checkpoint good --epochs 2 --keep 1
     cp good/epoch-0002.ckpt was
     refuse 4 'of step 2 in epoch 3 .* lower --lr .* by --resume auto' \
-        "$collrun" -n 3 "$train" $small --checkpoint good --keep 1 --lr 1e30 --resume auto
+        "$collrun" -n 3 "$train" $tiny --checkpoint good --keep 1 --lr 1e30 --resume auto
     [ "$(ls good)" = epoch-0002.ckpt ] || fail "checkpoints: $(ls good)"
     cmp good/epoch-0002.ckpt was || fail "a good checkpoint was written over"
-    accept "$collrun" -n 3 "$train" $small --checkpoint good --resume auto --json -
+    accept "$collrun" -n 3 "$train" $tiny --checkpoint good --resume auto --json -
     [ "$(crc)" = "$whole" ] || fail "a run resumed after a stop differs from a whole one"
 }
 

@@ -63,3 +63,6 @@ mpirun_here() {
 
 # shellcheck disable=SC2034
 small="--dataset synthetic --limit-train 192 --limit-test 64 --batch-size 16"
+# the same with a model that takes a tenth of the time, where any will do
+# shellcheck disable=SC2034
+tiny="--model net $small"

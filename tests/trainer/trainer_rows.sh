@@ -5,7 +5,6 @@
 . "${srcdir:-.}/tests/trainer/trainer_program.sh"
 set -u
 hello=$build/examples/hello
-tiny="--model net $small"
 
 # built NAME 0|1: is the box ticked as config.h says?
 built() {

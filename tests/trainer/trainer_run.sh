@@ -81,22 +81,22 @@ row13_progress() {
 
 # shellcheck disable=SC2086
 row09_folder() {
-    accept "$collrun" -n 2 "$train" $small --checkpoint ck
+    accept "$collrun" -n 2 "$train" $tiny --checkpoint ck
     # Another run in the same folder: what the first has left is not taken.
-    accept "$collrun" -n 2 "$train" $small --checkpoint ck --epochs 1 --seed 7
+    accept "$collrun" -n 2 "$train" $tiny --checkpoint ck --epochs 1 --seed 7
     says 'checkpoints of an earlier run are in ck/'
     [ "$(ls -d ck/epoch-*)" = ck/epoch-0001.ckpt ] || fail "runs mix: $(ls ck)"
     [ "$(ls ck/*/epoch-0003.ckpt | wc -l)" = 1 ] || fail "a checkpoint is lost"
-    accept "$collrun" -n 3 "$train" $small --checkpoint ck --epochs 2 --seed 7 \
+    accept "$collrun" -n 3 "$train" $tiny --checkpoint ck --epochs 2 --seed 7 \
         --resume auto
     says 'resumed after epoch 1, step 6'
     says 'that was with 2 ranks of 16 images a step; from here on 3 of 16'
-    accept "$collrun" -n 3 "$train" $small --checkpoint ck --epochs 3 --seed 7 \
+    accept "$collrun" -n 3 "$train" $tiny --checkpoint ck --epochs 3 --seed 7 \
         --resume auto --shard stride --drop-last off
     says 'that was with --shard sampler --drop-last on; from here on --shard stride --drop-last off'
     ! grep -q 'that was with 3 ranks' out || fail "the ranks are no others"
     # Going back begins a run of its own.
-    accept "$train" $small --checkpoint ck --seed 7 --epochs 2 \
+    accept "$train" $tiny --checkpoint ck --seed 7 --epochs 2 \
         --resume ck/epoch-0001.ckpt
     [ "$(ls -d ck/epoch-*)" = ck/epoch-0002.ckpt ] || fail "runs mix: $(ls ck)"
 
@@ -109,7 +109,7 @@ row09_folder() {
         i=$((i + 1))
     done
     refuse 1 'a running job (pid .* on .*) writes checkpoints to ck' \
-        "$collrun" -n 2 "$train" $small --checkpoint ck --resume auto
+        "$collrun" -n 2 "$train" $tiny --checkpoint ck --resume auto
     echo > hold
     wait $holder
 }
@@ -147,12 +147,18 @@ await() {
     done
 }
 
+# start COMMAND...: in the background, as $pid; out has nothing but what it says.
+start() {
+    : > out # the shell that is to empty it may be late
+    "$@" > out 2> err &
+    pid=$!
+}
+
 # oneDNN's kernels may keep an address of the heap in the stack pointer: where a
 # handler ran in such a thread, the system would write its frame there.
 # shellcheck disable=SC2086
 no_handlers() {
-    "$train" $small --epochs 100000 > out 2> err &
-    pid=$!
+    start "$train" $small --epochs 100000
     await '^Epoch 1/' out
     caught=$(awk '/^SigCgt/ {print substr($2, 9)}' /proc/$pid/status)
     kill -TERM $pid
@@ -168,8 +174,7 @@ row26_signals() {
     accept "$collrun" -n 2 "$train" $long --epochs 2 --json -
     whole=$(crc)
     long="$long --prefetch on"
-    "$collrun" -n 2 "$train" $long --epochs 2 --checkpoint ck3 > out 2> err &
-    pid=$!
+    start "$collrun" -n 2 "$train" $long --epochs 2 --checkpoint ck3
     await '^Epoch 1/2' out
     kill -USR1 $pid
     wait $pid || fail "SIGUSR1: exit status $?"
@@ -179,8 +184,7 @@ row26_signals() {
     says '^resumed after epoch'
     [ "$(crc)" = "$whole" ] || fail "a run saved within an epoch goes on otherwise"
 
-    "$collrun" -n 2 "$train" $long --epochs 50 > out 2> err &
-    pid=$!
+    start "$collrun" -n 2 "$train" $long --epochs 50
     await '^Epoch 1/50' out
     kill -TERM $pid
     wait $pid
@@ -189,9 +193,8 @@ row26_signals() {
     says 'stopped by SIGTERM after step'
     [ ! -s err ] || fail "SIGTERM: something on stderr"
 
-    "$collrun" -n 2 "$train" --synthetic --model net --batch-size 2 \
-        --num-iters 1000000 > out 2> err &
-    pid=$!
+    start "$collrun" -n 2 "$train" --synthetic --model net --batch-size 2 \
+        --num-iters 1000000
     await '^Iter #0' out
     kill -TERM $pid
     wait $pid
