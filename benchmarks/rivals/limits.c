@@ -190,8 +190,8 @@ static void stream_one(const struct helper *h, float *buffers, int area,
     }
 }
 
-/* Measure all sizes and kernels.  Bit 1 of `way` selects the sum, bit 2 stores that
- * bypass the caches. */
+/* Measure all sizes and kernels.  The lowest bit of `way` selects the sum, the next one
+ * stores that bypass the caches. */
 static void stream(const struct helper *h)
 {
     size_t most = area_bytes[h->n_areas - 1];

@@ -93,7 +93,8 @@ int coll__rendezvous_is_this_host(const char *host)
            !strcmp(host, "[::1]") || !strcmp(host, "localhost");
 }
 
-/* Hash by FNV-1a, to a port above those of servers and with COLL__MAX_PORTS after it. */
+/* Make a port number from the words, by FNV-1a.  The port is above those that servers
+ * use, and at least COLL__MAX_PORTS ports follow it. */
 uint16_t coll__rendezvous_port_of(const char *words)
 {
     uint32_t hash = 2166136261u;

@@ -63,10 +63,10 @@ static void warn_of_real_time(const char *mode)
 
     if (!atomic_flag_test_and_set(&has_warned))
         log_warn("exec",
-                 "COLL_WAIT=block is used instead of %s: this rank has a "
-                 "real-time priority and shares its cores with other ranks, "
-                 "which could not run while it waits; unset COLL_WAIT, or "
-                 "start no more ranks than cores",
+                 "COLL_WAIT=%s is replaced by block: this rank has a real-time "
+                 "priority and shares its cores with other ranks, which could "
+                 "not run while it waits; unset COLL_WAIT, or start no more "
+                 "ranks than cores",
                  mode);
 }
 
