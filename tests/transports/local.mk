@@ -46,6 +46,7 @@ tests_transports_test_ucx_share_LDADD = libworld.la $(check_lib)
 unit_tests += tests/transports/test_ucx_end
 tests_transports_test_ucx_end_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
 tests_transports_test_ucx_end_LDADD = libworld.la $(check_lib)
+tests_transports_test_ucx_end_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 
 # tests/tools/coll_info.sh: another UCX is loaded than the one that was built with
 check_LTLIBRARIES += tests/transports/libother_ucx.la
