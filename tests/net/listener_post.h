@@ -13,6 +13,10 @@
 
 #define TIMEOUT patient(30)
 
+/* Give this process a network of its own, where that is allowed: its ports are then taken
+ * by nobody else, nor those of others by it.  Before there are threads. */
+void post_seclude(void);
+
 struct post {
     struct coll__gate gate; /* first */
     atomic_int n_arrived;

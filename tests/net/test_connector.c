@@ -294,6 +294,7 @@ int main(void)
     SRunner *runner = srunner_create(connector_suite());
     int n_failed;
 
+    post_seclude();
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);
     srunner_free(runner);
