@@ -255,7 +255,8 @@ static void measure_limits(struct run *run)
     }
     if (caught || (run->args.on_gpu
                        ? limits_measure_gpu(most, &run->limits[run->n_limits])
-                       : limits_measure(most, &run->limits[run->n_limits])))
+                       : limits_measure(most, run->args.seconds,
+                                        &run->limits[run->n_limits])))
         return;
     run->n_limits++;
     limits_median(run->limits, run->n_limits, &run->result.limits);

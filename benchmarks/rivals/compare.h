@@ -209,8 +209,9 @@ struct limits {
 int cores_list(int *cores);
 
 /* Measure the machine's limits; bandwidth for buffers of up to somewhat more than
- * `most` bytes a core.  limits_median() returns the median over several calls. */
-int limits_measure(double most, struct limits *limits);
+ * `most` bytes a core, flags for as long as befits cells of so many seconds.
+ * limits_median() returns the median over several calls. */
+int limits_measure(double most, double seconds, struct limits *limits);
 void limits_median(const struct limits *runs, int n, struct limits *limits);
 
 /* limits_gpu.c: limits_measure_gpu() measures copies inside a GPU by the driver, for

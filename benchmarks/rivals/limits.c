@@ -22,6 +22,8 @@
 
 enum { TURNS = 10000, YIELDS = 2000, PARTS = 11, REPEATS = 3, N_WAYS = 4 };
 
+#define WHOLE 0.03 /* s a cell; who measures shorter has a part of the turns */
+
 static const size_t area_bytes[N_AREAS] = {32 << 10, 256 << 10, 1 << 20,
                                            4 << 20,  16 << 20,  64 << 20};
 
@@ -40,6 +42,7 @@ struct board {
 struct helper {
     struct board *board;
     int rank, n, n_areas;
+    double part; /* of the turns, above 0 to 1 */
 };
 
 typedef void helper_fn(const struct helper *helper);
@@ -104,23 +107,29 @@ static void write_line(struct line *line, uint32_t value)
     __atomic_store_n(&line->value, value, __ATOMIC_RELEASE);
 }
 
+static int turns(const struct helper *h, int all)
+{
+    return 1 + (int)(h->part * (all - 1));
+}
+
 /* Both write, and both wait for the other's flag. */
 static void exchange(const struct helper *h)
 {
     struct line *mine = &h->board->flags[h->rank];
     struct line *other = &h->board->flags[!h->rank];
     uint32_t turn = 0;
+    int n = turns(h, TURNS);
 
     for (int part = 0; part < PARTS; part++) {
         double start = now_seconds();
 
-        for (int i = 0; i < TURNS; i++) {
+        for (int i = 0; i < n; i++) {
             write_line(mine, ++turn);
             while ((int32_t)(look(other) - turn) < 0)
                 ;
         }
         if (!h->rank)
-            h->board->times[part] = (now_seconds() - start) / TURNS;
+            h->board->times[part] = (now_seconds() - start) / n;
     }
 }
 
@@ -150,12 +159,15 @@ static inline void there_and_back(const struct helper *h, int n, int yields)
     }
 }
 
-static void ping_pong(const struct helper *h) { there_and_back(h, TURNS, 0); }
+static void ping_pong(const struct helper *h)
+{
+    there_and_back(h, turns(h, TURNS), 0);
+}
 
 /* The same on one core. */
 static void yield_back(const struct helper *h)
 {
-    there_and_back(h, YIELDS, 1);
+    there_and_back(h, turns(h, YIELDS), 1);
 }
 
 /* Run one kernel on one size, long enough to be measured.  The best of a few
@@ -209,17 +221,18 @@ static void stream(const struct helper *h)
 
 /* ---- all ---------------------------------------------------------------- */
 
-static double latency(helper_fn *fn, struct board *board, const int *cores)
+static double latency(helper_fn *fn, struct board *board, const int *cores,
+                      double part)
 {
-    struct helper helper = {.board = board, .n = 2};
+    struct helper helper = {.board = board, .n = 2, .part = part};
     double best;
 
     if (run(fn, helper, cores))
         return 0;
     best = board->times[0];
-    for (int part = 1; part < PARTS; part++)
-        if (board->times[part] < best)
-            best = board->times[part];
+    for (int i = 1; i < PARTS; i++)
+        if (board->times[i] < best)
+            best = board->times[i];
     return best;
 }
 
@@ -242,8 +255,9 @@ static void bandwidth(struct limits *limits, struct board *board,
         }
 }
 
-int limits_measure(double most, struct limits *limits)
+int limits_measure(double most, double seconds, struct limits *limits)
 {
+    double part = seconds < WHOLE ? seconds / WHOLE : 1;
     int cores[MAX_CORES], n = cores_list(cores), same[2];
     struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -259,10 +273,10 @@ int limits_measure(double most, struct limits *limits)
     }
     same[0] = same[1] = cores[0];
     if (n > 1) {
-        limits->exchange = latency(exchange, board, cores);
-        limits->round_trip = latency(ping_pong, board, cores);
+        limits->exchange = latency(exchange, board, cores, part);
+        limits->round_trip = latency(ping_pong, board, cores, part);
     }
-    limits->yield = latency(yield_back, board, same);
+    limits->yield = latency(yield_back, board, same, part);
     bandwidth(limits, board, cores, 1, 0);
     bandwidth(limits, board, cores, n, 1);
     munmap(board, sizeof(*board));
