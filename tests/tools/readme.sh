@@ -71,7 +71,8 @@ done
 has_trainer=no
 if [ -x "$installed/bin/coll_train" ]; then
     has_trainer=yes
-    cut coll_train --limit-train 256 --limit-test 128
+    # to read the real images takes longer than to train on a few; quickstart.sh does
+    cut coll_train --limit-train 256 --limit-test 128 ${TEST_QUICK:+--dataset synthetic}
 fi
 # the compiler that the library was built by, under the pages' name; it must not find
 # itself there
