@@ -12,7 +12,7 @@ refused 2 "'many' is no number" --cases many
 refused 2 "'0' is no number" --cases 0
 refused 2 "'1000' is no option" 1000
 
-cases=$(part_of 40)
+cases=$(part_of 24)
 timeout 300 "$program" --seed 20 --cases "$cases" --soon "$patience" > "$out" 2> "$err"
 status=$?
 cat "$out"

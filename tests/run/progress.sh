@@ -23,5 +23,5 @@ programs="run/test_order run/test_channel run/test_group run/test_p2p run/test_p
 for program in $programs; do
     with 120 tests/$program
 done
-with 120 tests/faults/check_faults --seed 21 --cases "$(part_of 20)" --soon "$patience"
+with 120 tests/faults/check_faults --seed 21 --cases "$(part_of 10)" --soon "$patience"
 exit $status
