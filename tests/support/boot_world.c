@@ -162,7 +162,6 @@ static void on_failed(void *arg, int status, const char *text)
     struct world_notice *notice = arg;
 
     notice->status = status;
-    notice->when = coll__now();
     snprintf(notice->text, sizeof(notice->text), "%s", text);
     atomic_fetch_add_explicit(&notice->n_calls, 1, memory_order_release);
 }

@@ -55,7 +55,6 @@ int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
 struct world_notice {
     atomic_int n_calls; /* release: text and status are there */
     int status;
-    double when; /* by coll__now() */
     char text[COLL__TEXT_MAX];
 };
 
