@@ -5,10 +5,31 @@
 #include "lib/trace/log.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
 
 /* ---- whose memory ------------------------------------------------------------- */
 
 typedef __typeof__(cuPointerGetAttributes) ask_fn;
+
+/* The number of libraries that the process has loaded so far; 0: it is not known. */
+static int take_loads(struct dl_phdr_info *info, size_t size, void *n_loads)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs))
+        *(unsigned long long *)n_loads = info->dlpi_adds;
+    return 1; /* every object has the number: no more of them */
+}
+
+/* Has the process loaded a library since the last look?  dlopen() of one that is not
+ * there takes some 30 us, this some 0.1 us. */
+static int has_loaded(void)
+{
+    static _Atomic(unsigned long long) before;
+    unsigned long long now = 0;
+
+    dl_iterate_phdr(take_loads, &now);
+    return !now || atomic_exchange(&before, now) != now;
+}
 
 /* Find cuPointerGetAttributes, if the process has loaded the driver.  It has had one form
  * since 7.0, so dlsym() finds the right one.  The entry stays valid: the driver has
@@ -21,7 +42,7 @@ static ask_fn *find_ask(void)
         ask_fn *fn;
     } ask = {.found = atomic_load(&found)};
 
-    if (!ask.found) {
+    if (!ask.found && has_loaded()) {
         void *library =
             dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 
