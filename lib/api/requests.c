@@ -6,25 +6,9 @@
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 
-/* Make a request for a checked call; pb is NULL for a call on a stream. */
-static int make(struct coll_comm *comm, const struct coll_args *args,
-                const struct coll__problem *pb, struct coll_request **request)
-{
-    int rc = coll__owner_enter(comm, "coll_request_create");
-
-    if (rc)
-        return rc;
-    rc = coll__request_create(comm, args, pb, request);
-    coll__owner_release(comm);
-    if (rc == COLL_OK && args->background)
-        coll__comm_take_thread(comm);
-    return rc;
-}
-
 static int create(const struct coll_args *theirs, struct coll_comm *comm,
                   struct coll_request **request)
 {
-    struct coll__problem pb;
     struct coll_args args;
     int rc;
 
@@ -38,15 +22,15 @@ static int create(const struct coll_args *theirs, struct coll_comm *comm,
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited("coll_request_create");
     rc = coll__struct_take(theirs, &args, sizeof(args), "args");
+    if (rc == COLL_OK)
+        rc = coll__owner_enter(comm, "coll_request_create");
     if (rc)
         return rc;
-    coll__look_for_devices();
-    if (coll__is_stream_call(&args)) {
-        rc = coll__stream_calls_there(&args);
-        return rc ? rc : make(comm, &args, NULL, request);
-    }
-    rc = coll__args_check(&args, comm, &pb);
-    return rc ? rc : make(comm, &args, &pb, request);
+    rc = coll__request_create(comm, &args, request);
+    coll__owner_release(comm);
+    if (rc == COLL_OK && args.background)
+        coll__comm_take_thread(comm);
+    return rc;
 }
 
 int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,

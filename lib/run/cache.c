@@ -479,28 +479,28 @@ static int is_endless(const struct coll_comm *comm,
            !comm->run->queues[CHANNEL_P2P].first;
 }
 
-/* The program may have loaded the CUDA driver since the last new shape: are the call's
- * buffers on a device, so that the call is for a stream? */
-static int is_streams_after_all(const struct coll_args *args)
+int coll__cache_take_call(struct coll_comm *comm, const struct coll_args *args,
+                          struct coll_request **request)
 {
-    coll__look_for_devices();
-    return coll__is_stream_call(args);
+    uint64_t n_made = comm->run->cache.n_made;
+    int rc = coll__cache_take(comm, args, request);
+
+    if (rc || n_made == comm->run->cache.n_made ||
+        !coll__is_streams_after_all(args))
+        return rc;
+    coll__cache_put(*request);
+    return COLL_IN_PROGRESS;
 }
 
-/* Carry out a call that is not repeated.  COLL_IN_PROGRESS: it is for a stream, and
- * nothing was done.  As owner. */
+/* Carry out a call.  COLL_IN_PROGRESS: it is for a stream, and nothing was done.  As
+ * owner. */
 static int call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *request;
-    uint64_t n_made = comm->run->cache.n_made;
-    int rc = coll__cache_take(comm, args, &request);
+    int rc = coll__cache_take_call(comm, args, &request);
 
     if (rc)
         return rc;
-    if (n_made < comm->run->cache.n_made && is_streams_after_all(args)) {
-        coll__cache_put(request);
-        return COLL_IN_PROGRESS;
-    }
     if (is_endless(comm, args))
         rc = coll__args_wrong(args, "a message of a rank to itself would wait "
                                     "for ever; use a group or requests");

@@ -35,6 +35,12 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request);
 void coll__cache_put(struct coll_request *request);
 
+/* As coll__cache_take(), for a call that may be for a stream after all, since its shape is
+ * new and a CUDA driver may have been loaded meanwhile: COLL_IN_PROGRESS then, and nothing
+ * was taken. */
+int coll__cache_take_call(struct coll_comm *comm, const struct coll_args *args,
+                          struct coll_request **request);
+
 /* As coll__cache_take(), for args that were checked; pb is their problem. */
 int coll__cache_take_judged(struct coll_comm *comm,
                             const struct coll_args *args,

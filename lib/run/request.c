@@ -2,6 +2,7 @@
 /* request.c - requests: the plan and program of an operation, made once and started
  * any number of times. */
 #include "lib/run/request.h"
+#include "lib/run/args.h"
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
@@ -363,25 +364,36 @@ void coll__requests_forget_own(struct coll_comm *comm)
     comm->run->own = NULL;
 }
 
-/* Take a kept request, or make one.  Calls that name an algorithm have requests of
- * their own. */
+/* Take a kept request, or make one; calls that name an algorithm have requests of their
+ * own.  COLL_IN_PROGRESS: the call is for a stream. */
 static int take(struct coll_comm *comm, const struct coll_args *args,
-                const struct coll__problem *pb, struct coll_request **request)
+                struct coll_request **request)
 {
-    return args->algo && *args->algo
-               ? coll__request_make(comm, args, pb, NULL, request)
-               : coll__cache_take_judged(comm, args, pb, request);
+    struct coll__problem pb;
+    int rc;
+
+    if (coll__is_stream_call(args))
+        return COLL_IN_PROGRESS;
+    if (!args->algo || !*args->algo)
+        return coll__cache_take_call(comm, args, request);
+    if (coll__is_streams_after_all(args))
+        return COLL_IN_PROGRESS;
+    rc = coll__args_check(args, comm, &pb);
+    return rc ? rc : coll__request_make(comm, args, &pb, NULL, request);
 }
 
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
-                         const struct coll__problem *pb,
                          struct coll_request **request)
 {
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK)
-        rc = pb ? take(comm, args, pb, request)
-                : coll__stream_calls->request(comm, args, request);
+        rc = take(comm, args, request);
+    if (rc == COLL_IN_PROGRESS) {
+        rc = coll__stream_calls_there(args);
+        if (rc == COLL_OK)
+            rc = coll__stream_calls->request(comm, args, request);
+    }
     if (rc == COLL_OK)
         own(comm, *request);
     return rc;

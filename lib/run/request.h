@@ -108,11 +108,9 @@ int coll__request_plan(const struct coll_comm *comm,
                        const struct coll__problem *pb, struct coll__plan *plan,
                        double *seconds);
 
-/* Make a request for the caller; pb is the problem that coll__args_check() has made of
- * args, or NULL for a call on a stream.  Destroy a request that has ended.  As owner; a
- * status, logged. */
+/* Make a request for the caller.  Destroy one that has ended.  As owner; a status,
+ * logged. */
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
-                         const struct coll__problem *pb,
                          struct coll_request **request);
 int coll__request_destroy(struct coll_request *request);
 

@@ -98,4 +98,11 @@ static inline void coll__look_for_devices(void)
         coll__stream_calls->look_for_devices();
 }
 
+/* Is the call for a stream, now that devices have been looked for again? */
+static inline int coll__is_streams_after_all(const struct coll_args *args)
+{
+    coll__look_for_devices();
+    return coll__is_stream_call(args);
+}
+
 #endif

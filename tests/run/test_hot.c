@@ -105,6 +105,21 @@ static int pass_round(struct coll_comm *comm, float *in, float *out, size_t n)
     return me + 1 < p && coll_send(in, n, COLL_F32, me + 1, comm, NULL);
 }
 
+static int run_request(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_F32,
+                             .op = COLL_SUM,
+                             .in = in,
+                             .out = out,
+                             .count = n};
+    struct coll_request *request;
+
+    return coll_request_create(&args, comm, &request) || coll_start(request) ||
+           coll_wait(request, 0) || coll_request_destroy(request);
+}
+
 static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
 {
     size_t part = n / (size_t)coll_comm_size(comm);
@@ -118,7 +133,8 @@ static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
            coll_gather(in, out, n, COLL_F32, 1, comm, NULL) ||
            coll_scatter(in, out, part, COLL_F32, 1, comm, NULL) ||
            run_v(comm, in, out, n) || run_mixed(comm, in, out, n) ||
-           pass_round(comm, in, out, n) || coll_barrier(comm, NULL);
+           run_request(comm, in, out, n) || pass_round(comm, in, out, n) ||
+           coll_barrier(comm, NULL);
 }
 
 static int count_calls(struct world_rank *me)
