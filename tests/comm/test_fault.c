@@ -310,21 +310,20 @@ static int wants_descriptors(struct world_rank *me)
     return 0;
 }
 
-/* _i: by which way.  From what is enough to tell the others to what is enough
+/* _i: by which way, and how many ranks.  From what is enough to tell the others to what is enough
  * for all that there is to do. */
 START_TEST(who_wants_descriptors_says_so_and_so_do_the_others)
 {
     static const int sizes[] = {2, 5};
-    struct want want = {.is_by_id = _i};
+    struct want want = {.is_by_id = _i % 2};
+    int size = sizes[_i / 2];
 
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     patient_timeout(15);
-    for (int i = 0; i < (int)ARRAY_LEN(sizes); i++)
-        for (want.rank = -1; want.rank < sizes[i]; want.rank++)
-            for (want.n_more = want.rank > 0 || !_i ? 1 : 3; want.n_more < 14;
-                 want.n_more += 3)
-                ck_assert(
-                    !world_fork(sizes[i], wants_descriptors, &want, DEADLINE));
+    for (want.rank = -1; want.rank < size; want.rank++)
+        for (want.n_more = want.rank > 0 || !want.is_by_id ? 1 : 3;
+             want.n_more < 14; want.n_more += 3)
+            ck_assert(!world_fork(size, wants_descriptors, &want, DEADLINE));
 }
 END_TEST
 
@@ -348,7 +347,7 @@ int main(void)
     c = tcase_create("want");
     tcase_set_timeout(c, 2 * DEADLINE + 20);
     tcase_add_loop_test(c, who_wants_descriptors_says_so_and_so_do_the_others,
-                        0, 2);
+                        0, 4);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
