@@ -207,7 +207,8 @@ static const struct program_option options[] = {
      .most = MAX_ROUNDS},
     {"time", 't', OPTION_REAL, AT(seconds), "SECONDS", NULL,
      .help = "time of the samples of one library in one round (default 0.1; "
-             "with --quick 0.03)",
+             "with --quick 0.03); the machine's limits take less time, too, "
+             "below 0.03",
      .most = 60},
     {"within", 0, OPTION_REAL, AT(within), "SECONDS", NULL,
      .help = "run fewer rounds, 2 at least (with --quick 1), so that all is "

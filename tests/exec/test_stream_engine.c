@@ -557,8 +557,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("queued");
-    TCase *tc = tcase_create("queued");
+    Suite *suite = suite_create("stream_engine");
+    TCase *tc = tcase_create("stream_engine");
     SRunner *runner = srunner_create(suite);
     int failed;
 
