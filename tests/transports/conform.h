@@ -12,7 +12,7 @@
 #include "transports/transport.h"
 
 #define MAX_RANKS 5
-#define NEVER 1e5         /* s: a deadline that no test lives to see */
+#define NO_DEADLINE 1e5         /* s: a deadline that no test lives to see */
 #define WAIT_SECONDS 60.0 /* for any one thing; a sanitizer's pace included */
 
 struct world;

@@ -168,7 +168,7 @@ int conform_open(struct rank *rank)
                                .peers = rank->world->peers,
                                .allgather = gather,
                                .arg = rank,
-                               .timeout = NEVER,
+                               .timeout = NO_DEADLINE,
                                .is_rdma_alone = conform_far.size != 0,
                                .secret = secret};
     struct coll__link link;
