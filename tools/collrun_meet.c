@@ -307,7 +307,7 @@ static void await_any(const struct meeting *m)
 
     for (; n < m->n_guests; n++)
         fds[n] = (struct pollfd){.fd = m->guests[n].link.fd, .events = POLLIN};
-    if (n < MAX_GUESTS) /* else they wait at the door */
+    if (n < MAX_GUESTS) /* else they wait in the backlog */
         fds[n++] = (struct pollfd){.fd = m->nodes->listen_fd, .events = POLLIN};
     poll(fds, (nfds_t)n, 1000);
 }
@@ -340,7 +340,7 @@ static int serve(struct meeting *m)
 
 /* ---- the others ------------------------------------------------------------ */
 
-static int dial(const struct addrinfo *a)
+static int connect_to(const struct addrinfo *a)
 {
     int fd =
         socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -364,7 +364,7 @@ static int dial_all(const struct nodes *nodes)
     int fd = -1;
 
     for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-        fd = dial(a);
+        fd = connect_to(a);
     if (list)
         freeaddrinfo(list);
     return fd;

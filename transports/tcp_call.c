@@ -207,7 +207,7 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
         .n_addrs = card->n_addrs,
         .n_ports = 1,
         .secret = tcp->secret,
-        .hello = {.kind = DOOR_DATA,
+        .hello = {.kind = GATE_DATA,
                   .from = (uint32_t)tcp->base.rank,
                   .to = (uint32_t)conn->rank,
                   .size = (uint32_t)tcp->base.size,
@@ -251,7 +251,7 @@ static const char *remedy(const struct tcp *tcp, const struct tcp_conn *conn)
  * became of its addresses. */
 static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
 {
-    char why[COLL__DIAL_TEXT + 200];
+    char why[COLL__CONNECTOR_TEXT + 200];
 
     snprintf(why, sizeof(why), "%s (%s)%s",
              conn->connector.is_silent ? "is on a host that has fallen silent"

@@ -57,7 +57,7 @@ static void open_gates(struct tcp *tcp)
     for (int c = 0; c < COLL__CHANNELS; c++) {
         struct coll__gate *gate = &tcp->gates[c];
 
-        *gate = (struct coll__gate){.kind = DOOR_DATA,
+        *gate = (struct coll__gate){.kind = GATE_DATA,
                                     .rank = (uint32_t)tcp->base.rank,
                                     .generation = (uint32_t)c,
                                     .arrived = tcp__arrived,

@@ -91,7 +91,7 @@ static struct coll__connector dial_of(const struct coll__rendezvous_spec *spec)
         .n_addrs = spec->n_addrs,
         .n_ports = spec->n_ports,
         .secret = spec->secret,
-        .hello = {.kind = DOOR_BOOT,
+        .hello = {.kind = GATE_BOOT,
                   .from = (uint32_t)spec->rank,
                   .size = (uint32_t)spec->size,
                   .generation = spec->generation},

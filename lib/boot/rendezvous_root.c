@@ -494,7 +494,7 @@ new_host(struct coll__boot *boot, const struct coll__rendezvous_spec *spec)
     host->welcome.is_one_host = htole32(1);
     coll__auth_random(host->welcome.nonce, sizeof(host->welcome.nonce));
     coll__host_id(host->host_id);
-    host->gate.kind = DOOR_BOOT;
+    host->gate.kind = GATE_BOOT;
     host->gate.generation = spec->generation;
     host->gate.arrived = arrived;
     host->launcher.gone = launcher_gone;

@@ -92,7 +92,7 @@ void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
     int n_files = coll__fds_in_tree(ctrl->rank, ctrl->size);
 
     memset(place, 0, sizeof(*place));
-    ctrl->tree.gate.kind = DOOR_CTRL;
+    ctrl->tree.gate.kind = GATE_CTRL;
     ctrl->tree.gate.rank = (uint32_t)ctrl->rank;
     ctrl->tree.gate.arrived = arrived;
     coll__reactor_lock();
@@ -181,7 +181,7 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
         .n_addrs = place ? place->n_addrs : 0,
         .n_ports = 1,
         .secret = ctrl->tree.gate.secret,
-        .hello = {.kind = DOOR_CTRL,
+        .hello = {.kind = GATE_CTRL,
                   .from = (uint32_t)ctrl->rank,
                   .to = (uint32_t)ctrl->tree.up.peer,
                   .size = (uint32_t)ctrl->size},

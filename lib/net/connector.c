@@ -279,19 +279,19 @@ static int judge(struct coll__call *call, struct line *line)
 
     switch (
         coll__handshake_judge(secret, &line->wire, &line->challenge, &proof)) {
-    case KNOCK_EARLY:
+    case HELLO_EARLY:
         hang_up(call, line, HEARD_EARLY, 0);
         return -1;
-    case KNOCK_OTHERWISE:
+    case HELLO_OTHERWISE:
         hang_up(call, line, HEARD_OTHERWISE, 0);
         return -1;
-    case KNOCK_UNKNOWN:
+    case HELLO_UNKNOWN:
         hang_up(call, line, HEARD_UNKNOWN, 0);
         return -1;
-    case KNOCK_FALSE:
+    case HELLO_FALSE:
         hang_up(call, line, HEARD_FALSE, 0);
         return -1;
-    case KNOCK_IN:
+    case HELLO_IN:
         break;
     }
     if (call->connector->may_prove &&

@@ -11,7 +11,7 @@
 
 #include "lib/net/listener.h"
 
-#define COLL__DIAL_TEXT 400
+#define COLL__CONNECTOR_TEXT 400
 
 struct coll__connector {
     const struct coll__addr *addrs;
@@ -31,7 +31,7 @@ struct coll__connector {
     unsigned char session[COLL__SECRET_BYTES]; /* the secret */
     int at; /* set on success: which address */
     char why
-        [COLL__DIAL_TEXT]; /* set at the end: the result of each address that
+        [COLL__CONNECTOR_TEXT]; /* set at the end: the result of each address that
                                 * failed */
     int is_want;           /* set on failure: this process lacks descriptors */
     int is_strange; /* set on failure: a process there does not know this group, or

@@ -57,15 +57,15 @@ coll__handshake_judge(const unsigned char secret[COLL__SECRET_BYTES],
     unsigned char mac[COLL__MAC_BYTES];
 
     if (le32toh(challenge->answer) == ANSWER_EARLY)
-        return KNOCK_EARLY;
+        return HELLO_EARLY;
     if (le32toh(challenge->answer) == ANSWER_OTHERWISE)
-        return KNOCK_OTHERWISE;
+        return HELLO_OTHERWISE;
     if (le32toh(challenge->answer) != ANSWER_PROVE)
-        return KNOCK_UNKNOWN;
+        return HELLO_UNKNOWN;
     coll__listener_mac(secret, "listener", hello, challenge->nonce, mac);
     if (!coll__auth_equal(mac, challenge->mac))
-        return KNOCK_FALSE;
+        return HELLO_FALSE;
     coll__listener_mac(secret, "connector", hello, challenge->nonce,
                        proof->mac);
-    return KNOCK_IN;
+    return HELLO_IN;
 }

@@ -49,14 +49,14 @@ void coll__handshake_session(const unsigned char secret[COLL__SECRET_BYTES],
 
 /* The meaning of the listener's answer to a hello. */
 enum handshake {
-    KNOCK_IN,        /* it has proved the secret; answer with our proof */
-    KNOCK_UNKNOWN,   /* the listener does not know the group */
-    KNOCK_OTHERWISE, /* only one of the two sides seals */
-    KNOCK_EARLY,     /* the group's rendezvous has not begun yet: try again */
-    KNOCK_FALSE      /* the listener could not prove the secret */
+    HELLO_IN,        /* it has proved the secret; answer with our proof */
+    HELLO_UNKNOWN,   /* the listener does not know the group */
+    HELLO_OTHERWISE, /* only one of the two sides seals */
+    HELLO_EARLY,     /* the group's rendezvous has not begun yet: try again */
+    HELLO_FALSE      /* the listener could not prove the secret */
 };
 
-/* Check the answer; sets *proof for KNOCK_IN. */
+/* Check the answer; sets *proof for HELLO_IN. */
 enum handshake
 coll__handshake_judge(const unsigned char secret[COLL__SECRET_BYTES],
                       const struct coll__hello *hello,

@@ -86,9 +86,9 @@ void coll__gate_remove(struct coll__gate *gate)
     if (!*at)
         return;
     *at = gate->next;
-    if (gate->kind == DOOR_BOOT)
+    if (gate->kind == GATE_BOOT)
         remember(&listener.past[listener.n_past++ % MAX_PAST], gate);
-    else if (gate->kind == DOOR_DATA && gate->generation == 0)
+    else if (gate->kind == GATE_DATA && gate->generation == 0)
         remember(&listener.left[listener.n_left++ % MAX_PAST], gate);
     if (!listener.gates)
         coll__listener_close();
@@ -119,7 +119,7 @@ static int is_early(const struct coll__hello *hello)
 {
     uint32_t generation = le32toh(hello->generation);
 
-    if (kind_of(hello) != DOOR_BOOT)
+    if (kind_of(hello) != GATE_BOOT)
         return 0;
     for (struct coll__gate *g = listener.gates; g; g = g->next)
         if (!memcmp(g->group, hello->group, COLL__GROUP_BYTES) &&
@@ -136,7 +136,7 @@ static int is_early(const struct coll__hello *hello)
 static int is_late(const struct coll__hello *hello)
 {
     for (int i = 0; i < MAX_PAST && i < listener.n_left; i++)
-        if (kind_of(hello) == DOOR_DATA &&
+        if (kind_of(hello) == GATE_DATA &&
             !memcmp(listener.left[i].group, hello->group, COLL__GROUP_BYTES))
             return 1;
     return 0;

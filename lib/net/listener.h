@@ -20,9 +20,9 @@
 #include "lib/net/net.h"
 
 enum coll__listener_kind {
-    DOOR_BOOT,
-    DOOR_CTRL,
-    DOOR_DATA
+    GATE_BOOT,
+    GATE_CTRL,
+    GATE_DATA
 }; /* what it is for */
 
 /* The connector's first message, as it travels; integers little-endian. */
@@ -32,7 +32,7 @@ struct coll__hello {
     uint32_t kind; /* enum coll__listener_kind */
     uint32_t from, to, size;
     uint32_t generation; /* number of the rendezvous with this secret; for
-                          * DOOR_DATA, the channel */
+                          * GATE_DATA, the channel */
     uint32_t pid;
     unsigned char nonce[COLL__NONCE_BYTES];
 };

@@ -310,7 +310,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
 /* DA cuIpcGetEventHandle: INTERPROCESS events alone. */
 CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 {
-    struct listener_handle h = {.magic = 0};
+    struct shared_handle h = {.magic = 0};
     struct event *e;
     CUresult rc = enter("cuIpcGetEventHandle", handle, &e);
 
@@ -321,7 +321,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
     if (!e->shared || e->is_import)
         return fake_leave(CUDA_ERROR_INVALID_HANDLE);
     h.id = e->id;
-    rc = listener_open(&h, DOOR_EVENT);
+    rc = handle_open(&h, HANDLE_EVENT);
     if (!rc) {
         memset(out, 0, sizeof(*out));
         memcpy(out, &h, sizeof(h));
@@ -332,7 +332,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 {
     struct context *ctx;
-    struct listener_handle h;
+    struct shared_handle h;
     struct event *e;
     int fd = -1;
     CUresult rc = fake_enter("cuIpcOpenEventHandle", NEED_CONTEXT, &ctx);
@@ -340,7 +340,7 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
     if (rc)
         return rc;
     memcpy(&h, &handle, sizeof(h));
-    rc = out ? door_ask(&h, DOOR_EVENT, &fd) : CUDA_ERROR_INVALID_VALUE;
+    rc = out ? handle_ask(&h, HANDLE_EVENT, &fd) : CUDA_ERROR_INVALID_VALUE;
     if (rc)
         return fake_leave(rc);
     e = event_new(ctx, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);

@@ -533,24 +533,24 @@ extern __thread CUstreamCaptureMode fake_capture_mode;
 long fake_setting(const char *name, long value); /* of the environment */
 double fake_now(void);
 
-/* ---- other processes (listener.c, ipc.c) ------------------------------------- */
+/* ---- other processes (handles.c, ipc.c) ------------------------------------- */
 
-enum listener_kind { DOOR_MEMORY = 1, DOOR_EVENT, DOOR_POOL };
+enum handle_kind { HANDLE_MEMORY = 1, HANDLE_EVENT, HANDLE_POOL };
 
-struct listener_handle {
+struct shared_handle {
     uint32_t magic, kind;
     uint32_t pid, device; /* device: of the machine */
     uint64_t cookie, pid_namespace;
     uint64_t id, block, offset, len;
 };
-_Static_assert(sizeof(struct listener_handle) <= 64, "a handle has 64 bytes");
+_Static_assert(sizeof(struct shared_handle) <= 64, "a handle has 64 bytes");
 
 /* Fill in who we are, and answer whoever asks from now on. */
-CUresult listener_open(struct listener_handle *h, enum listener_kind kind);
+CUresult handle_open(struct shared_handle *h, enum handle_kind kind);
 
 /* Ask the owner for what the handle names: its descriptor in *fd. */
-CUresult door_ask(const struct listener_handle *h, enum listener_kind kind,
-                  int *fd);
+CUresult handle_ask(const struct shared_handle *h, enum handle_kind kind,
+                    int *fd);
 
 /* What the owner's thread hands out; with the lock.  -1: gone. */
 int memory_descriptor(uint64_t id);

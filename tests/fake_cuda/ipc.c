@@ -19,7 +19,7 @@ int memory_descriptor(uint64_t id)
  * names the allocation (H100, ipc/handles); another one has another handle. */
 CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr at)
 {
-    struct listener_handle h = {.magic = 0};
+    struct shared_handle h = {.magic = 0};
     struct region *r;
     CUresult rc = fake_enter("cuIpcGetMemHandle", 0, NULL);
 
@@ -35,7 +35,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr at)
     h.offset = r->at - r->block->at;
     h.len = r->len;
     h.device = (uint32_t)device_at(r->device)->number;
-    rc = listener_open(&h, DOOR_MEMORY);
+    rc = handle_open(&h, HANDLE_MEMORY);
     if (!rc) {
         memset(out, 0, sizeof(*out));
         memcpy(out, &h, sizeof(h));
@@ -55,7 +55,7 @@ static struct region *opened(const CUipcMemHandle *handle)
     return NULL;
 }
 
-static struct block *block_of(const struct listener_handle *h)
+static struct block *block_of(const struct shared_handle *h)
 {
     for (struct block *b = block_each(NULL); b; b = block_each(b))
         if (b->owner_pid == (int)h->pid && b->owner_id == h->block)
@@ -64,8 +64,8 @@ static struct block *block_of(const struct listener_handle *h)
 }
 
 /* Small allocations share a block: it is mapped once. */
-static CUresult import_block(const struct listener_handle *h, int device,
-                             int fd, struct block **out)
+static CUresult import_block(const struct shared_handle *h, int device, int fd,
+                             struct block **out)
 {
     size_t len = (size_t)lseek(fd, 0, SEEK_END);
 
@@ -90,13 +90,13 @@ static int visible(uint32_t number)
     return -1;
 }
 
-static CUresult open_it(struct context *ctx, const struct listener_handle *h,
+static CUresult open_it(struct context *ctx, const struct shared_handle *h,
                         const CUipcMemHandle *handle, CUdeviceptr *out)
 {
     int device = visible(h->device), fd = -1;
     struct region *r;
     struct block *b;
-    CUresult rc = door_ask(h, DOOR_MEMORY, &fd);
+    CUresult rc = handle_ask(h, HANDLE_MEMORY, &fd);
 
     if (rc)
         return rc;
@@ -123,7 +123,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle,
                             unsigned flags)
 {
     struct context *ctx;
-    struct listener_handle h;
+    struct shared_handle h;
     struct region *r;
     CUresult rc = fake_enter("cuIpcOpenMemHandle", NEED_CONTEXT, &ctx);
 

@@ -26,7 +26,7 @@ check_LTLIBRARIES += tests/fake_cuda/libcuda.la
 tests_fake_cuda_libcuda_la_SOURCES = %D%/fake.h \
 	%D%/block.c %D%/call.c %D%/capture.c \
 	%D%/context.c %D%/copy.c %D%/counts.c \
-	%D%/counts.h %D%/device.c %D%/door.c \
+	%D%/counts.h %D%/device.c %D%/handles.c \
 	%D%/entries.c %D%/errors.c %D%/event.c \
 	%D%/fault.c %D%/graph.c %D%/held.c \
 	%D%/host.c %D%/ipc.c %D%/memop.c \

@@ -231,7 +231,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *from,
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
 {
-    struct listener_handle h = {.magic = 0};
+    struct shared_handle h = {.magic = 0};
     struct region *r;
     CUresult rc = fake_enter("cuMemPoolExportPointer", 0, NULL);
 
@@ -243,7 +243,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
     h.id = r->id;
     h.offset = r->at - r->block->at;
     h.len = r->len;
-    rc = listener_open(&h, DOOR_POOL);
+    rc = handle_open(&h, HANDLE_POOL);
     if (!rc) {
         memset(out, 0, sizeof(*out));
         memcpy(out, &h, sizeof(h));
@@ -254,7 +254,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
 CUresult cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle,
                                 CUmemPoolPtrExportData *from)
 {
-    struct listener_handle h;
+    struct shared_handle h;
     struct pool *p;
     struct region *r;
     struct block *b;
@@ -267,7 +267,7 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle,
     if (!out || !from || !p->is_import)
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
     memcpy(&h, from, sizeof(h));
-    rc = door_ask(&h, DOOR_POOL, &fd);
+    rc = handle_ask(&h, HANDLE_POOL, &fd);
     if (rc)
         return fake_leave(rc);
     b = block_import(fd, (size_t)lseek(fd, 0, SEEK_END), p->device);

@@ -47,7 +47,7 @@ void post_open(struct post *post, int secret)
 
     memset(post, 0, sizeof(*post));
     memset(post->gate.secret, secret, sizeof(post->gate.secret));
-    post->gate.kind = DOOR_BOOT;
+    post->gate.kind = GATE_BOOT;
     post->gate.arrived = arrived;
     ck_assert_int_eq(coll__reactor_get(), COLL_OK);
     coll__reactor_lock();
@@ -65,7 +65,7 @@ void post_close(struct post *post)
     coll__reactor_put();
 }
 
-static char why[COLL__DIAL_TEXT];
+static char why[COLL__CONNECTOR_TEXT];
 
 const unsigned char *post_secret(void)
 {
@@ -82,7 +82,7 @@ int post_call(const struct coll__addr *addrs, int n, double timeout)
         .n_addrs = n,
         .n_ports = 1,
         .secret = post_secret(),
-        .hello = {.kind = DOOR_BOOT, .from = 1, .size = 2},
+        .hello = {.kind = GATE_BOOT, .from = 1, .size = 2},
         .is_patient = 1,
     };
     int fd;

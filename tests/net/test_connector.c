@@ -189,7 +189,7 @@ static struct coll__connector connector_to(const struct coll__addr *at)
                                     .n_addrs = 1,
                                     .n_ports = 1,
                                     .secret = post_secret(),
-                                    .hello = {.kind = DOOR_DATA, .from = 1}};
+                                    .hello = {.kind = GATE_DATA, .from = 1}};
 }
 
 /* Who hangs up says who called, and a child nothing, whose socket it is not. */
@@ -252,7 +252,7 @@ START_TEST(candidate_ports_are_all_tried)
                                         .n_addrs = 1,
                                         .n_ports = 3,
                                         .secret = post_secret(),
-                                        .hello = {.kind = DOOR_BOOT, .from = 1},
+                                        .hello = {.kind = GATE_BOOT, .from = 1},
                                         .is_patient = 1};
 
     for (double wait = 1; !strstr(connector.why, "it knows no such job");

@@ -19,7 +19,7 @@ static void says(const char *text)
 START_TEST(a_listener_that_may_let_nobody_in_is_not_opened)
 {
     struct coll__addr addrs[COLL__MAX_ADDRS];
-    struct coll__gate gate = {.kind = DOOR_BOOT};
+    struct coll__gate gate = {.kind = GATE_BOOT};
 
     ck_assert(!forbid_accept());
     ck_assert_int_eq(coll__reactor_get(), COLL_OK);

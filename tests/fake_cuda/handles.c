@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c - what handles of one process give to another: a file descriptor.
+/* handles.c - what handles of one process give to another: a file descriptor.
  *
  * A process that has made a handle answers at an abstract socket of its own name; so
  * a handle opens for any user of the machine, and for nobody when its process has
@@ -29,7 +29,7 @@ struct question {
 static uint64_t cookie;
 static int listener = -1;
 
-static socklen_t name_of(const struct listener_handle *h,
+static socklen_t name_of(const struct shared_handle *h,
                          struct sockaddr_un *name)
 {
     memset(name, 0, sizeof(*name));
@@ -97,7 +97,8 @@ static int find(const struct question *q)
     int fd;
 
     pthread_mutex_lock(fake_lock());
-    fd = q->kind == DOOR_EVENT ? event_by_id(q->id) : memory_descriptor(q->id);
+    fd =
+        q->kind == HANDLE_EVENT ? event_by_id(q->id) : memory_descriptor(q->id);
     fd = fd >= 0 ? dup(fd) : -1;
     pthread_mutex_unlock(fake_lock());
     return fd;
@@ -124,7 +125,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-static CUresult serve(const struct listener_handle *h)
+static CUresult serve(const struct shared_handle *h)
 {
     struct sockaddr_un name;
     socklen_t len = name_of(h, &name);
@@ -143,7 +144,7 @@ static CUresult serve(const struct listener_handle *h)
     return rc ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-CUresult listener_open(struct listener_handle *h, enum listener_kind kind)
+CUresult handle_open(struct shared_handle *h, enum handle_kind kind)
 {
     if (!cookie &&
         getrandom(&cookie, sizeof(cookie), 0) != (ssize_t)sizeof(cookie))
@@ -158,8 +159,7 @@ CUresult listener_open(struct listener_handle *h, enum listener_kind kind)
 
 /* ---- who asks ------------------------------------------------------------ */
 
-static int ask(const struct listener_handle *h, const struct question *q,
-               int *fd)
+static int ask(const struct shared_handle *h, const struct question *q, int *fd)
 {
     struct sockaddr_un name;
     socklen_t len = name_of(h, &name);
@@ -180,8 +180,8 @@ static int ask(const struct listener_handle *h, const struct question *q,
 /* DA cuIpcOpenMemHandle: not in its own process, INVALID_CONTEXT (H100,
  * ipc/own_process).  The lock is given away while the other process answers: it may
  * be asking us. */
-CUresult door_ask(const struct listener_handle *h, enum listener_kind kind,
-                  int *fd)
+CUresult handle_ask(const struct shared_handle *h, enum handle_kind kind,
+                    int *fd)
 {
     struct question q = {.kind = kind, .id = h->id};
     int rc;
