@@ -245,20 +245,23 @@ static pmix_status_t ask_for_ended(const pmix_proc_t *self, int *ended)
 {
     static char *keys[] = {PMIX_QUERY_PROC_TABLE, NULL};
     struct question *question = calloc(1, sizeof(*question));
+    pmix_query_t *query;
     pmix_status_t rc;
 
     *ended = -1;
     if (!question)
         return PMIX_ERR_NOMEM;
     pending_init(&question->pending);
+    query = &question->query;
     question->self = *self;
     question->ended = -1;
     question->job.value.type = PMIX_STRING;
     question->job.value.data.string = question->self.nspace;
     snprintf(question->job.key, sizeof(question->job.key), "%s", PMIX_NSPACE);
-    question->query =
-        (pmix_query_t){.keys = keys, .qualifiers = &question->job, .nqual = 1};
-    rc = lib.query(&question->query, 1, answered, question);
+    query->qualifiers = &question->job;
+    query->nqual = 1;
+    query->keys = keys;
+    rc = lib.query(query, 1, answered, question);
     if (rc == PMIX_SUCCESS)
         rc = pending_wait(&question->pending, ANSWER_TIME);
     else /* there will be no callback */
