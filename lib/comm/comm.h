@@ -15,17 +15,21 @@
 #ifndef COLL_LIB_COMM_COMM_H
 #define COLL_LIB_COMM_COMM_H
 
-#include "lib/ctrl/ctrl.h"
-#include "lib/exec/exec.h"
+#include "lib/exec/routes.h"
 #include "lib/plan/view.h"
-#include "lib/price/tune.h"
 #include "lib/proof/plan_set.h"
 #include "lib/topo/inside.h"
+#include "lib/trace/log.h"
 #include "lib/trace/recorder.h"
 #include "lib/util/lock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+struct coll__boot;
+struct coll__ctrl;
+struct coll__ctrl_part;
+struct coll__tune;
 
 #define MAX_TRANSPORTS 8
 #define SETTING_BYTES 128

@@ -19,6 +19,7 @@
 #include "lib/util/limit.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "lib/ctrl/ctrl.h"
 #include "transports/ucx_price.h"
 
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "lib/net/auth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

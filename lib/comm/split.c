@@ -11,6 +11,7 @@
 #include "lib/net/auth.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <stdlib.h>
 #include <string.h>

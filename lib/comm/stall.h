@@ -4,6 +4,7 @@
 #define COLL_LIB_COMM_STALL_H
 
 #include "lib/comm/comm.h"
+#include "lib/ctrl/ctrl.h"
 
 /* What was done about a call that waits for longer than COLL_STALL_WARN; times on the
  * clock. */

@@ -14,10 +14,9 @@
 
 #include "lib/boot/boot.h"
 #include "lib/trace/history.h"
+#include "lib/trace/log.h"
 
 struct coll__ctrl;
-
-#define COLL__TEXT_MAX 512 /* bytes of a reason or an answer, including its NUL */
 
 /* A call in which a rank waits; in a stall check other ranks compare it with their own
  * calls. */

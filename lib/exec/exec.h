@@ -8,26 +8,11 @@
 #define COLL_LIB_EXEC_EXEC_H
 
 #include "lib/device/device.h"
+#include "lib/exec/routes.h"
 #include "lib/plan/plan.h"
 #include "lib/type/op.h"
-#include "transports/transport.h"
 
-struct coll__stream_tp; /* transports/stream.h */
-struct coll__registration;
-
-/* Which transport joins this rank to each rank. */
-struct coll__routes {
-    struct coll__tp **to; /* [size] */
-    struct coll__tp **all;
-    int n_all;
-    int n_local; /* ranks of this host */
-    struct coll__stream_tp
-        *streams; /* between streams of the ranks' devices; or NULL */
-    int looks; /* how many times more to poll for a message that is due, before the rank
-                * does anything else */
-    int is_shared; /* ranks share cores: use `looks` only for messages of ranks on other
-                    * cores */
-};
+struct coll__registration; /* transports/stream.h */
 
 struct coll__prog;
 
@@ -67,16 +52,14 @@ void coll__prog_start(struct coll__prog *prog,
                       void *out, void *stream);
 
 /* Programs of different channels run side by side, in rounds.  In a round each program
- * does what it can do at once (look), all transports make progress (poll), and each
- * program does what has become possible (advance).  Nothing blocks.
+ * does what it can do at once (look), all transports make progress
+ * (coll__routes_poll()), and each program does what has become possible (advance).
+ * Nothing blocks.
  *
- * Result:    of look() and advance(): COLL_OK when the run has ended,
- *            COLL_IN_PROGRESS, or the status of what failed; *moved is set when
- *            something moved, never cleared.  Of poll(): how much moved, or a
- *            negative status.
+ * Result:    COLL_OK when the run has ended, COLL_IN_PROGRESS, or the status of what
+ *            failed; *moved is set when something moved, never cleared.
  */
 int coll__prog_look(struct coll__prog *prog, int *moved);
-int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
 /* Say whether the stream has reached the end of the last run.  On a device with streams

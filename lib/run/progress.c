@@ -14,6 +14,7 @@
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"
+#include "lib/exec/exec.h"
 
 #include <string.h>
 

@@ -10,6 +10,8 @@
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "lib/algo/algo.h"
+#include "lib/exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>

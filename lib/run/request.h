@@ -4,7 +4,11 @@
 #define COLL_LIB_RUN_REQUEST_H
 
 #include "lib/comm/stall.h"
+#include "lib/plan/plan.h"
 #include "lib/run/run.h"
+#include "lib/type/op.h"
+
+struct coll__algo;
 
 /* One of several operations that travel as one. */
 struct coll__part {

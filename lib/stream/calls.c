@@ -11,6 +11,7 @@
 #include "lib/stream/check_calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "lib/algo/algo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,6 +24,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "lib/exec/exec.h"
 #include "transports/stream.h"
 
 #include <stdlib.h>

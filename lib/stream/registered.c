@@ -8,6 +8,7 @@
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
+#include "lib/algo/algo.h"
 
 #include <stdio.h>
 

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #define COLL__LINE_MAX 1024 /* bytes of a line's text, with its NUL */
+#define COLL__TEXT_MAX 512  /* bytes of a reason or an answer, with its NUL */
 
 #define log_at(level, part, ...)                       \
     do {                                               \

@@ -9,6 +9,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <check.h>
 #include <signal.h>

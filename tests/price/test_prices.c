@@ -10,6 +10,7 @@
 #include "tools/sim/sim.h"
 #include "lib/topo/carrier.h"
 #include "lib/util/util.h"
+#include "lib/price/tune.h"
 
 #include <check.h>
 #include <math.h>

@@ -9,6 +9,8 @@
 #include "lib/topo/topo.h"
 #include "lib/util/map.h"
 #include "lib/util/util.h"
+#include "lib/algo/algo.h"
+#include "lib/exec/exec.h"
 
 #include <check.h>
 #include <stdio.h>

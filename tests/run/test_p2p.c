@@ -5,6 +5,7 @@
 #include "tests/support/patience.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"
+#include "lib/exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* world.c - ranks by fork or as threads, with one shared board to meet at. */
 #include "tests/support/world.h"
+#include "lib/ctrl/ctrl.h"
 #include "tests/support/patience.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"
