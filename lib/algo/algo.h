@@ -75,7 +75,7 @@ int coll__plan_build_banded(const struct coll__algo *algo,
                             int band, struct coll__plan *plan);
 
 /* Build a plan for ranks that do one step after the other, as listed, with only the
- * slots of `room` between two ranks.
+ * number of slots that `slots` gives two ranks.
  *
  * Every rank also builds the others' plans, as if all ranks that can worked in place.
  * Working in place only adds waits, so the order also suits ranks that do not.
@@ -86,7 +86,7 @@ int coll__plan_build_banded(const struct coll__algo *algo,
  */
 int coll__plan_build_in_slot_order(const struct coll__algo *algo,
                                    const struct coll__problem *pb,
-                                   const struct coll__slots *room,
+                                   const struct coll__slots *slots,
                                    struct coll__plan *plan);
 
 /* Return the buffers that other ranks may read directly, as bits 1 << BUF_...: those
@@ -113,7 +113,7 @@ struct coll__problem coll__problem_read_direct(const struct coll__problem *pb,
  */
 int coll__plan_direct_reads(const struct coll__algo *algo,
                             const struct coll__problem *pb,
-                            const struct coll__slots *room,
+                            const struct coll__slots *slots,
                             const struct coll__plan *plan, unsigned bufs,
                             struct coll__span **direct);
 

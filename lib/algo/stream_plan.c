@@ -16,13 +16,13 @@
  * are slots. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
-                         const struct coll__slots *room,
+                         const struct coll__slots *slots,
                          struct coll__plan *plan)
 {
-    int band = max_int(1, room->n_slots - 1);
-    int rc = coll__plan_build_banded(algo, pb, room->slot, band, plan);
+    int band = max_int(1, slots->n_slots - 1);
+    int rc = coll__plan_build_banded(algo, pb, slots->slot, band, plan);
 
-    if (rc == COLL_OK && (rc = coll__plan_fit(plan, room->slot)))
+    if (rc == COLL_OK && (rc = coll__plan_fit(plan, slots->slot)))
         coll__plan_fini(plan);
     return rc;
 }
@@ -42,7 +42,7 @@ struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
 /* Return this rank's slot order in a simulated run of all ranks. */
 static int order_of_all(const struct coll__algo *algo,
                         const struct coll__problem *pb,
-                        const struct coll__slots *room,
+                        const struct coll__slots *slots,
                         struct coll__slot_order *order)
 {
     struct coll__plan *plans = calloc((size_t)pb->nranks, sizeof(*plans));
@@ -54,10 +54,10 @@ static int order_of_all(const struct coll__algo *algo,
         struct coll__problem its = coll__problem_of(pb, r);
 
         its.in_place = coll__problem_may_be_in_place(&its);
-        rc = coll__plan_build_fit(algo, &its, room, &plans[r]);
+        rc = coll__plan_build_fit(algo, &its, slots, &plans[r]);
     }
     if (rc == COLL_OK)
-        rc = coll__plans_slot_order(plans, pb->nranks, room->n_slots, pb->rank,
+        rc = coll__plans_slot_order(plans, pb->nranks, slots->n_slots, pb->rank,
                                     order);
     for (int r = 0; plans && r < pb->nranks; r++)
         coll__plan_fini(&plans[r]);
@@ -67,19 +67,19 @@ static int order_of_all(const struct coll__algo *algo,
 
 int coll__plan_build_in_slot_order(const struct coll__algo *algo,
                                    const struct coll__problem *pb,
-                                   const struct coll__slots *room,
+                                   const struct coll__slots *slots,
                                    struct coll__plan *plan)
 {
     int is_alone =
         coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
     struct coll__slot_order order = {0};
-    int rc = coll__plan_build_fit(algo, pb, room, plan);
+    int rc = coll__plan_build_fit(algo, pb, slots, plan);
 
     if (rc)
         return rc;
-    rc = is_alone ? coll__plan_slot_order_alone(plan, pb->nranks, room->n_slots,
-                                                pb->rank, &order)
-                  : order_of_all(algo, pb, room, &order);
+    rc = is_alone ? coll__plan_slot_order_alone(
+                        plan, pb->nranks, slots->n_slots, pb->rank, &order)
+                  : order_of_all(algo, pb, slots, &order);
     if (rc == COLL_OK)
         rc = coll__plan_reorder(plan, &order);
     free(order.lanes);

@@ -8,11 +8,11 @@
 /* Return the problem of rank r, which works in place if this rank does. */
 struct coll__problem coll__problem_of(const struct coll__problem *pb, int r);
 
-/* Build the plan of a rank, with messages of at most room->slot bytes.  Its steps are
+/* Build the plan of a rank, with messages of at most slots->slot bytes.  Its steps are
  * not yet in slot order.  A status, logged. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
-                         const struct coll__slots *room,
+                         const struct coll__slots *slots,
                          struct coll__plan *plan);
 
 #endif

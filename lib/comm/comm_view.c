@@ -8,6 +8,7 @@
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/map.h"
+#include "lib/price/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,6 +20,7 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"
+#include "lib/price/tune.h"
 #include "transports/ucx_price.h"
 
 #include <stdio.h>

@@ -15,6 +15,7 @@
 #include "lib/comm/attachment.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <math.h>
 #include <stdio.h>

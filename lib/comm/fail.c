@@ -11,6 +11,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

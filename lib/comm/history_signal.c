@@ -10,6 +10,7 @@
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -12,6 +12,7 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "lib/net/auth.h"
+#include "lib/ctrl/ctrl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

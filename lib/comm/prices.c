@@ -14,6 +14,7 @@
 #include "lib/comm/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "lib/price/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>

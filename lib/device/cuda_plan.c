@@ -23,78 +23,78 @@
 #define BLOCK_BYTES ((size_t)16384) /* that make one more worth while */
 
 /* Device memory for a plan. */
-struct room {
-    struct room *next;
+struct block {
+    struct block *next;
     CUcontext ctx;
     CUdeviceptr at;
     size_t len;
 };
 
 struct plan {
-    struct room *room;
+    struct block *block;
     CUfunction kernel;
     uint32_t n_steps;
     unsigned blocks;
 };
 
-static struct room *spare; /* under the lock */
+static struct block *spare; /* under the lock */
 static struct coll__lock lock = COLL__LOCK(NULL);
 
 _Static_assert(sizeof(struct coll__cuda_step) == 88, "as the kernel reads it");
 
 /* ---- memory of plans --------------------------------------------------------- */
 
-static struct room *take_spare(CUcontext ctx, size_t len)
+static struct block *take_spare(CUcontext ctx, size_t len)
 {
-    struct room **at = &spare, *room;
+    struct block **at = &spare, *block;
 
     coll__lock(&lock);
     while (*at && ((*at)->ctx != ctx || (*at)->len < len))
         at = &(*at)->next;
-    room = *at;
-    if (room)
-        *at = room->next;
+    block = *at;
+    if (block)
+        *at = block->next;
     coll__unlock(&lock);
-    return room;
+    return block;
 }
 
-static void keep(struct room *room)
+static void keep(struct block *block)
 {
     coll__lock(&lock);
-    room->next = spare;
-    spare = room;
+    block->next = spare;
+    spare = block;
     coll__unlock(&lock);
 }
 
 void coll__cuda_forget_rooms(CUcontext ctx)
 {
-    struct room *room;
+    struct block *block;
 
-    while ((room = take_spare(ctx, 0)))
-        free(room);
+    while ((block = take_spare(ctx, 0)))
+        free(block);
 }
 
 /* With the context current. */
-static int new_room(const struct coll__cuda *cuda, CUcontext ctx, size_t least,
-                    struct room **out)
+static int new_block(const struct coll__cuda *cuda, CUcontext ctx, size_t least,
+                     struct block **out)
 {
-    struct room *room = calloc(1, sizeof(*room));
+    struct block *block = calloc(1, sizeof(*block));
     size_t len = LEAST_ROOM;
     int status;
 
-    if (!room) {
+    if (!block) {
         log_error("cuda", "no memory for a plan");
         return COLL_ERR_NOMEM;
     }
     while (len < least)
         len *= 2;
-    room->ctx = ctx;
-    room->len = len;
-    status = coll__cuda_status(cuda->cuMemAlloc(&room->at, len), "cuMemAlloc");
+    block->ctx = ctx;
+    block->len = len;
+    status = coll__cuda_status(cuda->cuMemAlloc(&block->at, len), "cuMemAlloc");
     if (status)
-        free(room);
+        free(block);
     else
-        *out = room;
+        *out = block;
     return status;
 }
 
@@ -227,11 +227,11 @@ static int place_plan(const struct coll__cuda *cuda,
     if (status)
         return status;
     plan->kernel = entry->kernel;
-    plan->room = take_spare(entry->ctx, len);
-    if (!plan->room)
-        status = new_room(cuda, entry->ctx, len, &plan->room);
+    plan->block = take_spare(entry->ctx, len);
+    if (!plan->block)
+        status = new_block(cuda, entry->ctx, len, &plan->block);
     if (status == COLL_OK)
-        status = upload(cuda, entry->uploads, plan->room->at, image, len);
+        status = upload(cuda, entry->uploads, plan->block->at, image, len);
     coll__cuda_go_out(was);
     return status;
 }
@@ -240,8 +240,8 @@ void coll__cuda_unload(void *ptr)
 {
     struct plan *plan = ptr;
 
-    if (plan && plan->room)
-        keep(plan->room);
+    if (plan && plan->block)
+        keep(plan->block);
     free(plan);
 }
 
@@ -249,7 +249,7 @@ size_t coll__cuda_taken(const void *ptr)
 {
     const struct plan *plan = ptr;
 
-    return plan ? plan->room->len : 0;
+    return plan ? plan->block->len : 0;
 }
 
 int coll__cuda_load_plan(const struct coll__kernel_step *steps, int n,
@@ -297,7 +297,7 @@ int coll__cuda_launch_plan(void *ptr, const struct coll__kernel_run *run)
     const struct coll__cuda *cuda = coll__cuda_needed();
     struct plan *plan = ptr;
     struct coll__kernel_run r = *run;
-    CUdeviceptr steps = plan->room->at,
+    CUdeviceptr steps = plan->block->at,
                 state = steps + plan->n_steps * sizeof(struct coll__cuda_step);
     void *params[] = {&steps, &plan->n_steps, &state, &r.stop,
                       &r.in,  &r.out,         &r.tmp};

@@ -21,7 +21,7 @@ static int is_recv(const struct coll__step *step)
 struct sorter {
     const struct coll__plan *plan;
     struct coll__waits waits;
-    int *room;                        /* memory of the arrays below */
+    int *memory;                      /* memory of the arrays below */
     int *left;                        /* [n_steps]: edges still to come */
     int *order, n;                    /* the steps that have a place */
     int *ready, first_ready, n_ready; /* local steps that may get one */
@@ -93,7 +93,7 @@ static void join(struct sorter *s)
                         coll__plan_passes_on(s->plan, recv, send);
 }
 
-static int take_turn(struct sorter *s, int lane)
+static int take_message(struct sorter *s, int lane)
 {
     int i = lane < s->n_lanes ? s->head[lane] : -1;
 
@@ -135,17 +135,17 @@ static int sorter_init(struct sorter *s, const struct coll__plan *plan)
     for (int i = 0; i < plan->n_steps; i++)
         if (2 * plan->steps[i].peer + 2 > s->n_lanes)
             s->n_lanes = 2 * plan->steps[i].peer + 2;
-    s->room = malloc((5 * n + (size_t)s->n_lanes + 1) * sizeof(int));
+    s->memory = malloc((5 * n + (size_t)s->n_lanes + 1) * sizeof(int));
     s->has_place = calloc(n + 1, 1);
     s->is_fused = calloc(n + 1, 1);
-    if (rc || !s->room || !s->has_place || !s->is_fused)
+    if (rc || !s->memory || !s->has_place || !s->is_fused)
         return COLL_ERR_NOMEM;
-    s->left = s->room;
-    s->order = s->room + n;
-    s->ready = s->room + 2 * n;
-    s->todo = s->room + 3 * n;
-    s->next = s->room + 4 * n;
-    s->head = s->room + 5 * n;
+    s->left = s->memory;
+    s->order = s->memory + n;
+    s->ready = s->memory + 2 * n;
+    s->todo = s->memory + 3 * n;
+    s->next = s->memory + 4 * n;
+    s->head = s->memory + 5 * n;
     make_lanes(s);
     return COLL_OK;
 }
@@ -155,7 +155,7 @@ static int sort(struct sorter *s, const struct coll__slot_order *order)
     int is_fused = 0;
 
     for (int t = 0; t < order->n; t++) {
-        if (!take_turn(s, order->lanes[t] & ~COLL__FUSED)) {
+        if (!take_message(s, order->lanes[t] & ~COLL__FUSED)) {
             log_error("plan",
                       "entry %d of the slot order is not a message that can be "
                       "sent or received then; this is a bug in libcoll",
@@ -216,7 +216,7 @@ int coll__plan_reorder(struct coll__plan *plan,
     if (rc == COLL_ERR_NOMEM)
         log_error("plan", "no memory to put %d steps in order", plan->n_steps);
     coll__waits_fini(&s.waits);
-    free(s.room);
+    free(s.memory);
     free(s.has_place);
     free(s.is_fused);
     return rc;

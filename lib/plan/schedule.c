@@ -31,12 +31,12 @@ struct line {
 
 struct rank {
     const struct coll__plan *plan;
-    int *room;    /* memory of the arrays below */
+    int *memory;  /* memory of the arrays below */
     int *left;    /* [n_steps]: edges still to come */
     int *next;    /* [n_steps]: the next step on the same lane; -1 none */
     /* [n_steps]: for a receive, the send that is fused with it, and the other way
      * round; -1 none */
-    int *joined;
+    int *fused;
     int *head[2]; /* [p]: the first message of a lane that is not done, or -1 */
     int *under_way;         /* [p]: messages sent there, not received yet */
     struct line able[2];    /* sends, receives */
@@ -75,11 +75,11 @@ static int may_pass(const struct run *run, int r, int i)
 static void consider(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];
-    int other = i < 0 ? -1 : rank->joined[i], dir;
+    int other = i < 0 ? -1 : rank->fused[i], dir;
 
     if (other >= 0 && !is_recv(&rank->plan->steps[i])) {
         other = i;
-        i = rank->joined[i];
+        i = rank->fused[i];
     }
     if (i < 0 || rank->left[i] || rank->is_able[i] || !may_pass(run, r, i) ||
         (other >= 0 && !may_pass(run, r, other)))
@@ -121,7 +121,7 @@ static void pass(struct run *run, int r, int i)
 
     if (r == run->whose)
         run->order->lanes[run->order->n++] =
-            2 * peer + dir + (dir && rank->joined[i] >= 0 ? COLL__FUSED : 0);
+            2 * peer + dir + (dir && rank->fused[i] >= 0 ? COLL__FUSED : 0);
     if (dir)
         other->under_way[r]--;
     else
@@ -152,7 +152,7 @@ static int go_round(struct run *run, int *chosen)
     }
     for (int r = 0; r < run->p; r++)
         if (chosen[r] >= 0) {
-            int other = run->ranks[r].joined[chosen[r]];
+            int other = run->ranks[r].fused[chosen[r]];
 
             pass(run, r, chosen[r]);
             if (other >= 0)
@@ -171,11 +171,11 @@ static int part_pairs(struct run *run)
             struct rank *rank = &run->ranks[r];
             int i = rank->head[1][peer];
 
-            if (i < 0 || rank->joined[i] < 0 || rank->left[i] ||
+            if (i < 0 || rank->fused[i] < 0 || rank->left[i] ||
                 !may_pass(run, r, i))
                 continue;
-            rank->joined[rank->joined[i]] = -1;
-            rank->joined[i] = -1;
+            rank->fused[rank->fused[i]] = -1;
+            rank->fused[i] = -1;
             consider(run, r, i);
             n++;
         }
@@ -204,35 +204,35 @@ static void find_pairs(struct rank *rank)
     const struct coll__plan *plan = rank->plan;
 
     for (int i = 0; i < plan->n_steps; i++)
-        rank->joined[i] = -1;
+        rank->fused[i] = -1;
     for (int i = 0; i < plan->n_steps; i++)
         for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
             int to = plan->after[e];
 
-            if (!is_recv(&plan->steps[i]) || rank->joined[i] >= 0 ||
+            if (!is_recv(&plan->steps[i]) || rank->fused[i] >= 0 ||
                 !coll__plan_passes_on(plan, i, to))
                 continue;
-            rank->joined[i] = to;
-            rank->joined[to] = i;
+            rank->fused[i] = to;
+            rank->fused[to] = i;
         }
 }
 
 static int rank_init(struct rank *rank, const struct coll__plan *plan, int p)
 {
     size_t n = (size_t)plan->n_steps, q = (size_t)p;
-    int *room = rank->room = malloc((6 * n + 3 * q + 1) * sizeof(int));
+    int *memory = rank->memory = malloc((6 * n + 3 * q + 1) * sizeof(int));
 
     rank->plan = plan;
     rank->is_able = calloc(n + 1, 1);
-    if (!room || !rank->is_able)
+    if (!memory || !rank->is_able)
         return COLL_ERR_NOMEM;
-    rank->left = room;
-    rank->next = room + n;
-    rank->able[0].steps = room + 2 * n;
-    rank->able[1].steps = room + 3 * n;
-    rank->todo = room + 4 * n;
-    rank->joined = room + 5 * n;
-    rank->head[0] = room + 6 * n;
+    rank->left = memory;
+    rank->next = memory + n;
+    rank->able[0].steps = memory + 2 * n;
+    rank->able[1].steps = memory + 3 * n;
+    rank->todo = memory + 4 * n;
+    rank->fused = memory + 5 * n;
+    rank->head[0] = memory + 6 * n;
     rank->head[1] = rank->head[0] + q;
     rank->under_way = rank->head[1] + q;
     for (int i = 0; i < 2 * p; i++)
@@ -317,7 +317,7 @@ int coll__plans_slot_order(const struct coll__plan *plans, int nranks,
     if (rc == COLL_OK)
         rc = run_all(&run);
     for (int r = 0; r < nranks && run.ranks; r++) {
-        free(run.ranks[r].room);
+        free(run.ranks[r].memory);
         free(run.ranks[r].is_able);
     }
     free(run.ranks);

@@ -19,11 +19,12 @@
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
+#include "lib/exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 64 /* requests */
+#define FIRST_CAPACITY 64 /* requests */
 
 struct coll__kept_request {
     struct coll_request request; /* first, so that the two pointers are equal */
@@ -189,7 +190,7 @@ static int is_again(const struct coll_request *request,
 static struct coll__kept_request **list_of(const struct coll__cache *cache,
                                            uint64_t hash)
 {
-    return &cache->idle[hash & (cache->room - 1)];
+    return &cache->idle[hash & (cache->capacity - 1)];
 }
 
 static void insert(struct coll__cache *cache, struct coll__kept_request *kept)
@@ -218,7 +219,7 @@ static void remove_idle(struct coll__cache *cache,
 static struct coll__kept_request *first_of(const struct coll__cache *cache,
                                            uint64_t hash)
 {
-    return cache->room ? *list_of(cache, hash) : NULL;
+    return cache->capacity ? *list_of(cache, hash) : NULL;
 }
 
 /* Return the idle request of this call's shape if the call needs no check, or NULL. */
@@ -255,12 +256,12 @@ static struct coll__kept_request *find_fit(const struct coll__cache *cache,
 /* Double the capacity. */
 static int grow(struct coll__cache *cache)
 {
-    size_t room = cache->room ? 2 * cache->room : FIRST_ROOM;
-    struct coll__kept_request **all = malloc(room * sizeof(*all));
-    struct coll__kept_request **idle = calloc(room, sizeof(*idle)), **old;
+    size_t capacity = cache->capacity ? 2 * cache->capacity : FIRST_CAPACITY;
+    struct coll__kept_request **all = malloc(capacity * sizeof(*all));
+    struct coll__kept_request **idle = calloc(capacity, sizeof(*idle)), **old;
 
     if (!all || !idle) {
-        log_error("api", "no memory to keep %zu requests", room);
+        log_error("api", "no memory to keep %zu requests", capacity);
         free(all);
         free(idle);
         return COLL_ERR_NOMEM;
@@ -273,7 +274,7 @@ static int grow(struct coll__cache *cache)
     free(old);
     free(cache->idle);
     cache->idle = idle;
-    cache->room = room;
+    cache->capacity = capacity;
     for (size_t i = 0; i < cache->n; i++)
         if (all[i]->is_idle)
             insert(cache, all[i]);
@@ -381,7 +382,7 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
                 struct coll_request **request)
 {
     struct coll__cache *cache = &comm->run->cache;
-    int rc = cache->n < cache->room ? COLL_OK : grow(cache);
+    int rc = cache->n < cache->capacity ? COLL_OK : grow(cache);
     struct coll__kept_request *new;
 
     if (rc)

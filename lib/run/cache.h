@@ -15,10 +15,11 @@ struct coll_request;
 struct coll__cache {
     size_t most;  /* bytes of requests to keep: COLL_CACHE */
     size_t bytes; /* of those that are kept, without their scratch */
-    size_t n, room;
-    struct coll__kept_request **all; /* [n] of [room]: those that run, too */
+    size_t n, capacity;
     struct coll__kept_request *
-        *idle; /* [room], a power of two: lists by shape */
+        *all; /* [n] of [capacity]: those that run, too */
+    struct coll__kept_request *
+        *idle; /* [capacity], a power of two: lists by shape */
     struct coll__kept_request *latest; /* of the idle ones, or NULL */
     uint64_t dice;
     uint64_t n_made;   /* requests */

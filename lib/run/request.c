@@ -12,6 +12,7 @@
 #include "lib/util/util.h"
 #include "lib/algo/algo.h"
 #include "lib/exec/exec.h"
+#include "lib/price/tune.h"
 
 #include <stdlib.h>
 #include <string.h>
