@@ -91,8 +91,10 @@ enum coll_type {
  * COLL_AVG is the sum divided by the number of ranks; for integers the quotient
  * is truncated towards zero.  For f16 and bf16 each input is first divided by
  * the least power of two that is not less than the number of ranks, so that no
- * sum overflows.  This is exact, but for quotients below the least normal number
- * (2^-14 in f16), which are rounded to a multiple of 2^-24 (2^-133 in bf16).
+ * sum overflows (bf16 on more than 512 ranks: unless nearly every input is the
+ * largest number).  This is exact, but for quotients below the least normal
+ * number (2^-14 in f16), which are rounded to a multiple of 2^-24 (2^-133 in
+ * bf16).
  * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers only.
  * COLL_LAND and COLL_LOR are logical: an element that is not zero is true, a NaN
  * too, and the result is 1 or 0.  In a communicator of one rank every reduction
