@@ -12,8 +12,9 @@
  * When an operation has ended, one write adds all its events and the array's
  * closing bracket.  The next write overwrites the bracket.
  * So the file is valid JSON at any moment, even if the process is killed.  The kernel
- * can only cut such a write between two pages of the file, and the time for that is less
- * than a microsecond every 4 KiB.
+ * can only cut such a write between two pages of the file.  The events of one write are in
+ * one page, with blanks before them if need be, so that such a cut leaves whole events,
+ * without the bracket; readers of this format do not need it.
  */
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"
@@ -28,7 +29,8 @@
 
 #define ROWS 256
 #define NAME 96   /* bytes of a row's name */
-#define MOST 2048 /* bytes of what is written at once */
+#define MOST 2048 /* bytes of what is written at once, but for blanks */
+#define PAGE 4096 /* bytes, or a part of what the kernel takes as one */
 
 static const char closing[] = "\n]\n";
 
@@ -65,24 +67,36 @@ static void add(const char *format, ...)
         t->len += (size_t)n;
 }
 
+/* Bytes from here to the next page if that is where `len` bytes must go, to be in one. */
+static size_t gap_for(size_t len)
+{
+    size_t left = PAGE - (size_t)timeline.at % PAGE;
+
+    return len > left ? left : 0;
+}
+
 /* Write the added events and the closing bracket.  Returns 0, or -1 and errno; then the
  * file is as it was before. */
 static int put(void)
 {
-    size_t len;
+    char bytes[2 * MOST];
+    size_t len, gap;
     ssize_t n;
     int err;
 
     add("%s", closing);
-    len = timeline.text.len;
+    gap = gap_for(timeline.text.len);
+    len = gap + timeline.text.len;
+    memset(bytes, ' ', gap);
+    memcpy(bytes + gap, timeline.text.bytes, timeline.text.len);
     timeline.text.len = 0;
-    n = pwrite(timeline.fd, timeline.text.bytes, len, timeline.at);
+    n = pwrite(timeline.fd, bytes, len, timeline.at);
     if (n == (ssize_t)len) {
         timeline.at += (off_t)(len - strlen(closing));
         return 0;
     }
-    if (n >= 0 && pwrite(timeline.fd, timeline.text.bytes + n, len - (size_t)n,
-                         timeline.at + n) >= 0)
+    if (n >= 0 &&
+        pwrite(timeline.fd, bytes + n, len - (size_t)n, timeline.at + n) >= 0)
         errno = ENOSPC; /* writing the rest tells why it was not taken */
     err = errno;
     if (timeline.at &&
