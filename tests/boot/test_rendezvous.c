@@ -452,11 +452,5 @@ static Suite *rendezvous_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(rendezvous_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(rendezvous_suite());
 }

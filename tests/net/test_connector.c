@@ -2,6 +2,7 @@
 /* test_connector.c - find the right one of several processes that listen. */
 #include "lib/net/connector.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 #include "tests/support/boot_world.h"
 #include "tests/net/listener_post.h"
 #include "tests/support/side_by_side.h"
@@ -291,12 +292,6 @@ static Suite *connector_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(connector_suite());
-    int n_failed;
-
     post_seclude();
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(connector_suite());
 }

@@ -224,12 +224,6 @@ static Suite *listener_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(listener_suite());
-    int n_failed;
-
     post_seclude();
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(listener_suite());
 }

@@ -4,7 +4,8 @@
 if HAVE_CHECK
 if HAVE_ONEDNN
 trainer_tests = tests/trainer/test_trainer_layers tests/trainer/test_trainer_network \
-	tests/trainer/test_trainer_data tests/trainer/test_trainer_state \
+	tests/trainer/test_trainer_data tests/trainer/test_trainer_batches \
+	tests/trainer/test_trainer_state \
 	tests/trainer/test_trainer_ranks tests/trainer/test_trainer_finite \
 	tests/trainer/test_trainer_torch tests/trainer/test_trainer_resnet \
 	tests/trainer/test_trainer_loader tests/trainer/test_trainer_augment \
@@ -26,6 +27,8 @@ tests_trainer_test_trainer_loader_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_loader_LDADD = libtrainer.la $(CHECK_LIBS) -lpthread -lm
 tests_trainer_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
 tests_trainer_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
+tests_trainer_test_trainer_batches_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_batches_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_trainer_test_trainer_augment_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_augment_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_trainer_test_trainer_config_CFLAGS = $(check_cflags)
