@@ -3,6 +3,7 @@
  * rank sends, as the head of each algorithm's file promises, and that all ranks
  * price an algorithm alike. */
 #include "lib/proof/prove.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -182,8 +183,6 @@ int main(void)
     Suite *suite = suite_create("algo");
     TCase *ranks = tcase_create("ranks");
     TCase *sends = tcase_create("sends");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(sends, bruck_and_pat_send_a_message_a_round, 2,
                         MAX_RANKS + 1);
@@ -201,8 +200,5 @@ int main(void)
                         MAX_RANKS / 2 + 1);
     suite_add_tcase(suite, sends);
     suite_add_tcase(suite, ranks);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * shapes, blocking, not, and grouped, every algorithm and transport. */
 #include "tests/support/patience.h"
 #include "tests/support/work.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -398,8 +399,7 @@ int main(void)
 {
     Suite *suite = suite_create("coll");
     TCase *c = tcase_create("coll");
-    SRunner *runner = srunner_create(suite);
-    int most = getenv("TEST_QUICK") ? 5 : 9, failed;
+    int most = getenv("TEST_QUICK") ? 5 : 9;
 
     patient_timeout(60);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -418,8 +418,5 @@ int main(void)
     if (!getenv("TEST_QUICK"))
         tcase_add_test(c, counts_may_pass_2_31);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
  * With MEMORY_SHOW=1 rank 0 prints what it measures.
  */
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -160,16 +161,11 @@ int main(void)
 {
     Suite *suite = suite_create("memory");
     TCase *c = tcase_create("memory");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 90);
     tcase_add_loop_test(c, a_communicator_takes_little_memory, 0, 2);
     tcase_add_test(c, few_cells_are_used_again_and_again);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }
 #endif

@@ -5,6 +5,7 @@
 #include "include/coll/coll.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -142,17 +143,12 @@ int main(void)
 {
     Suite *suite = suite_create("nomem");
     TCase *tc = tcase_create("nomem");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_set_timeout(tc, DEADLINE + 20);
     tcase_add_loop_test(tc, a_rank_without_memory_is_told_to_all, 0,
                         (int)(sizeof(makers) / sizeof(*makers)));
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }
 
 #endif

@@ -3,6 +3,7 @@
  * handles, premul, functions that commute or not. */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/plan/problem_op.h"
 #include "lib/type/half.h"
 #include "lib/type/signature.h"
@@ -564,8 +565,7 @@ int main(void)
 {
     Suite *suite = suite_create("op");
     TCase *c = tcase_create("op");
-    SRunner *runner = srunner_create(suite);
-    int end = getenv("TEST_QUICK") ? 6 : 10, failed;
+    int end = getenv("TEST_QUICK") ? 6 : 10;
 
     patient_timeout(40);
     tcase_set_timeout(c, 8 * DEADLINE);
@@ -589,8 +589,5 @@ int main(void)
     tcase_add_loop_test(c, bits_and_truth_combine_over_ranks, 2, end);
     tcase_add_test(c, ranks_with_operations_of_different_kinds_are_told_so);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/device/device.h"
 #include "lib/proof/prove.h"
 #include "lib/type/op.h"
@@ -470,9 +471,7 @@ int main(void)
 {
     Suite *suite = suite_create("repro");
     TCase *c = tcase_create("repro");
-    SRunner *runner = srunner_create(suite);
     int is_quick = getenv("TEST_QUICK") != NULL, end = is_quick ? 6 : MOST + 1;
-    int failed;
 
     patient_timeout(60);
     tcase_set_timeout(c, 3 * DEADLINE);
@@ -487,8 +486,5 @@ int main(void)
     tcase_add_test(c, a_ring_has_other_bits_and_so_is_not_allowed);
     tcase_add_test(c, the_environment_asks_for_it_too_and_ranks_must_agree);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -185,8 +186,6 @@ int main(void)
 {
     Suite *suite = suite_create("join");
     TCase *c = tcase_create("join");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(
         30); /* whoever waited until then would be told of no death */
@@ -199,8 +198,5 @@ int main(void)
     tcase_add_loop_test(c, a_death_in_the_callers_rendezvous_is_told_to_all, 0,
                         8);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

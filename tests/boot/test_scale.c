@@ -11,6 +11,7 @@
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/handshake.h"
 #include "lib/net/tree.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -330,15 +331,10 @@ int main(void)
 {
     Suite *suite = suite_create("scale");
     TCase *tc = tcase_create("scale");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, no_rank_holds_many_sockets_or_says_much, 0,
                         (int)(sizeof(sizes) / sizeof(sizes[0])));
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

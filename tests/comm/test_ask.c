@@ -9,6 +9,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/ctrl/ctrl.h"
 
 #include <check.h>
@@ -474,8 +475,6 @@ int main(void)
 {
     Suite *suite = suite_create("ask");
     TCase *c = tcase_create("ask");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 4 * DEADLINE);
     tcase_add_loop_test(c, ranks_that_wait_long_ask_little, 0, 2);
@@ -488,8 +487,5 @@ int main(void)
     tcase_add_loop_test(c, a_rank_may_die_while_it_is_asked, 0, 9);
     tcase_add_loop_test(c, a_job_that_was_stopped_goes_on, 0, 2);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

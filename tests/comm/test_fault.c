@@ -5,6 +5,7 @@
 #include "tests/support/seclude.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
@@ -331,8 +332,6 @@ int main(void)
 {
     Suite *suite = suite_create("fault");
     TCase *c = tcase_create("fault");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 2 * DEADLINE + 20);
     tcase_add_loop_test(c, a_deadline_names_the_rank_that_did_not_come, 0, 2);
@@ -349,8 +348,5 @@ int main(void)
     tcase_add_loop_test(c, who_wants_descriptors_says_so_and_so_do_the_others,
                         0, 4);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

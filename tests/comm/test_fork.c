@@ -2,6 +2,7 @@
 /* test_fork.c - children made by fork(): they may free what they inherited, and
  * whatever they do, their parent's operations and its peers' go on. */
 #include "tests/comm/fork_child.h"
+#include "tests/support/suite.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 
@@ -426,8 +427,6 @@ int main(void)
 {
     Suite *suite = suite_create("fork");
     TCase *c = tcase_create("fork");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 2 * DEADLINE + 30);
     tcase_add_loop_test(c, a_child_may_free_and_nothing_else, 0, 4);
@@ -439,8 +438,5 @@ int main(void)
     tcase_add_loop_test(c, memory_outlives_a_child_that_frees_it, 0, 2);
     tcase_add_test(c, what_a_child_drops_its_parent_still_hears);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

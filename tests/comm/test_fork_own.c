@@ -2,6 +2,7 @@
 /* test_fork_own.c - children made by fork() that go their own way: they run
  * another program, or make communicators of their own. */
 #include "tests/comm/fork_child.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -147,8 +148,6 @@ int main(void)
 {
     Suite *suite = suite_create("fork_own");
     TCase *c = tcase_create("fork_own");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 2 * DEADLINE + 30);
     tcase_add_loop_test(c, a_child_may_run_another_program, 0, 2);
@@ -157,8 +156,5 @@ int main(void)
     tcase_add_test(c, ucx_does_not_work_in_a_child);
     tcase_add_test(c, the_launcher_counts_one_process);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

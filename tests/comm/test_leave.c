@@ -3,6 +3,7 @@
  * operate: all of them learn of it at once, and by both calls. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -120,8 +121,6 @@ int main(void)
 {
     Suite *suite = suite_create("leave");
     TCase *c = tcase_create("leave");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, DEADLINE + 30);
     tcase_add_loop_test(c, who_leaves_where_others_operate_is_found, 0, 8);
@@ -129,8 +128,5 @@ int main(void)
     tcase_add_loop_test(c, the_last_error_is_of_the_communicator_destroyed, 0,
                         2);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  * not judged. */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -199,8 +200,6 @@ int main(void)
 {
     Suite *suite = suite_create("many");
     TCase *c = tcase_create("many");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_TIMEOUT", "200", 1);
     setenv("COLL_TRANSPORTS", "self,shm", 1);
@@ -208,8 +207,5 @@ int main(void)
     tcase_add_test(c, a_dup_that_lives_holds_no_descriptor);
     tcase_add_test(c, nothing_is_left_of_500_dups_and_splits);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

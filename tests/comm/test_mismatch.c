@@ -3,6 +3,7 @@
  * has both calls. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -353,8 +354,6 @@ int main(void)
 {
     Suite *suite = suite_create("mismatch");
     TCase *c = tcase_create("mismatch");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 2 * DEADLINE + 20);
     tcase_add_loop_test(c, a_mismatch_names_both_calls_on_every_rank, 0,
@@ -366,8 +365,5 @@ int main(void)
                         4);
     tcase_add_loop_test(c, who_has_failed_looks_for_nothing, 0, 2);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

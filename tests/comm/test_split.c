@@ -3,6 +3,7 @@
  * that they are independent, and what a failure reaches. */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
@@ -530,8 +531,7 @@ int main(void)
 {
     Suite *suite = suite_create("split");
     TCase *c = tcase_create("split");
-    SRunner *runner = srunner_create(suite);
-    int end = getenv("TEST_QUICK") ? 6 : MOST + 1, failed;
+    int end = getenv("TEST_QUICK") ? 6 : MOST + 1;
 
     patient_timeout(40);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -553,8 +553,5 @@ int main(void)
     tcase_add_test(c, a_death_fails_its_groups_and_no_other);
     tcase_add_test(c, a_sentence_names_the_group_whose_ranks_it_counts);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

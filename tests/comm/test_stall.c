@@ -4,6 +4,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fnmatch.h>
@@ -217,8 +218,6 @@ int main(void)
 {
     Suite *suite = suite_create("stall");
     TCase *c = tcase_create("stall");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(DEADLINE / 2);
     tcase_set_timeout(c, DEADLINE + 30);
@@ -228,8 +227,5 @@ int main(void)
     tcase_add_loop_test(c, an_earlier_deadline_is_all_that_is_said, 0, 2);
     tcase_add_test(c, nobody_is_missing_where_all_have_started);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

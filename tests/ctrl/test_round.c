@@ -8,6 +8,7 @@
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stddef.h>
@@ -430,8 +431,6 @@ int main(void)
 {
     Suite *suite = suite_create("round");
     TCase *c = tcase_create("round");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, all_that_ask_cost_what_one_costs, 0,
@@ -443,8 +442,5 @@ int main(void)
     tcase_add_loop_test(c, an_exchange_costs_each_rank_a_few_times_its_length,
                         0, (int)ARRAY_LEN(sizes));
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_cuda_buffer.c - GPU memory of coll_mem_alloc_device(), over the fake CUDA
  * driver: where it lies, what it is good for, who may free it and when. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -408,8 +409,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_buffer");
     TCase *tc = tcase_create("cuda_buffer");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -426,8 +425,5 @@ int main(void)
     tcase_add_test(tc, a_child_of_fork_frees_what_is_registered);
     tcase_add_loop_test(tc, ranks_may_be_threads, 0, 2);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

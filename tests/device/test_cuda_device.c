@@ -4,6 +4,7 @@
 #include "tests/support/element.h"
 #include "tests/fake_cuda/counts.h"
 #include "tests/fake_cuda/fake_fixture.h"
+#include "tests/support/suite.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/device/cuda_stream.h"
@@ -504,8 +505,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_device");
     TCase *tc = tcase_create("cuda");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, steps_give_what_the_host_gives, 0, COLL_N_TYPES);
@@ -526,8 +525,5 @@ int main(void)
     tcase_add_test(tc, streams_of_two_processes_hand_over_by_flags);
     tcase_add_test(tc, where_ipc_is_forbidden_it_is_unsupported);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  * same any more; what others have mapped is not given back to the driver. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -493,8 +494,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_maps");
     TCase *tc = tcase_create("cuda_maps");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -511,8 +510,5 @@ int main(void)
     tcase_add_test(tc, two_communicators_may_have_it);
     tcase_add_test(tc, threads_lend_nothing);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

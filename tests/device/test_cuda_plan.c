@@ -6,6 +6,7 @@
 #include "tests/support/element.h"
 #include "tests/fake_cuda/grid.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 #include "lib/device/cuda_kernels.h"
 
 #include <check.h>
@@ -396,8 +397,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda plan");
     TCase *tc = tcase_create("plan");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_loop_test(tc, every_step_gives_what_the_host_gives, 0,
                         part_of(COLL_N_TYPES));
@@ -409,8 +408,5 @@ int main(void)
     tcase_add_loop_test(tc, who_waits_leaves_when_told_to, 1, 4);
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

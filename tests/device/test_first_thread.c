@@ -2,6 +2,7 @@
 /* test_first_thread.c - processes whose first thread has ended, as main() may by
  * pthread_exit(): their number is that thread's, and others go on. */
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/device/process.h"
 
 #include <check.h>
@@ -88,15 +89,10 @@ int main(void)
 {
     Suite *suite = suite_create("first_thread");
     TCase *c = tcase_create("first_thread");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     tcase_set_timeout(c, DEADLINE + 20);
     tcase_add_test(c, a_process_may_go_on_without_its_first_thread);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  * are those of the host for every type. */
 #include "tests/support/patience.h"
 #include "tests/exec/stream_fixture.h"
+#include "tests/support/suite.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
 
@@ -197,15 +198,10 @@ int main(void)
 {
     Suite *suite = suite_create("relay");
     TCase *tc = tcase_create("relay");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_ring_passes_on_what_it_takes, 0, 20);
     tcase_add_loop_test(tc, every_type_goes_round, 0, 16);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

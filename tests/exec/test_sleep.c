@@ -12,6 +12,7 @@
 #include "tests/support/forbid.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -500,8 +501,6 @@ int main(void)
 {
     Suite *suite = suite_create("sleep");
     TCase *c = tcase_create("sleep");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     patient_timeout(DEADLINE);
     setenv("COLL_TRANSPORTS", "self,shm", 1);
@@ -524,8 +523,5 @@ int main(void)
     tcase_add_test(c, who_waited_for_long_does_not_yield_for_long);
     tcase_add_test(c, who_would_have_been_served_awake_yields_on);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  * what the plan says, captures, and streams that are released. */
 #include "tests/support/patience.h"
 #include "tests/exec/stream_fixture.h"
+#include "tests/support/suite.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
 
@@ -368,6 +369,15 @@ static void fall_apart(struct world_rank *me, struct stage *s,
     rank->tp->ops->close(rank->tp, 0);
 }
 
+/* Three ranks; i % 2: they are processes, i / 2: all steps are one kernel. */
+static int run_three(int i, world_fn *fn)
+{
+    struct stream_scene scene = {3, 1, i % 2, 1, 2, SLOT, fn, NULL, NULL};
+
+    stream_kernel_blocks = i / 2 * 2;
+    return stream_run(&scene);
+}
+
 /* The others come late: to be enqueued is not to be there. */
 static int come_late(struct world_rank *me)
 {
@@ -395,12 +405,7 @@ static int come_late(struct world_rank *me)
 
 START_TEST(enqueued_is_not_reached)
 {
-    struct stream_scene scene = {3,    1,         _i % 2, 1,   2,
-                                 SLOT, come_late, NULL,   NULL};
-
-    stream_kernel_blocks = _i / 2 * 2;
-
-    ck_assert_int_eq(stream_run(&scene), 0);
+    ck_assert_int_eq(run_three(_i, come_late), 0);
 }
 END_TEST
 
@@ -427,12 +432,7 @@ static int never_come(struct world_rank *me)
 
 START_TEST(a_run_that_nobody_joins_is_released)
 {
-    struct stream_scene scene = {3,    1,          _i % 2, 1,   2,
-                                 SLOT, never_come, NULL,   NULL};
-
-    stream_kernel_blocks = _i / 2 * 2;
-
-    ck_assert_int_eq(stream_run(&scene), 0);
+    ck_assert_int_eq(run_three(_i, never_come), 0);
 }
 END_TEST
 
@@ -559,8 +559,6 @@ int main(void)
 {
     Suite *suite = suite_create("stream_engine");
     TCase *tc = tcase_create("stream_engine");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_algorithm_gives_what_the_host_gives, 0,
@@ -575,8 +573,5 @@ int main(void)
     tcase_add_test(tc, a_stream_of_another_device_does_no_harm);
     tcase_add_test(tc, other_plans_are_refused);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "lib/device/cuda_driver.h"
 #include "tests/fake_cuda/counts.h"
 #include "tests/gpu/kernels_driver.h"
+#include "tests/support/suite.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -434,8 +435,6 @@ int main(void)
 {
     Suite *suite = suite_create("fake_cuda");
     TCase *tc = tcase_create("driver");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_product_finds_each_entry_and_it_works);
@@ -456,8 +455,5 @@ int main(void)
     tcase_add_test(tc, a_kernel_wants_its_elements_aligned);
     tcase_add_test(tc, what_is_put_into_streams_is_counted);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

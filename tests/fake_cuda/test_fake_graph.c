@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_fake_graph.c - the fake CUDA driver's captures and graphs: PG, "CUDA Graphs". */
 #include "tests/fake_cuda/fake_fixture.h"
+#include "tests/support/suite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -302,8 +303,6 @@ int main(void)
 {
     Suite *suite = suite_create("fake_graph");
     TCase *tc = tcase_create("graphs");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, what_is_captured_runs_at_each_launch_and_never_before);
@@ -317,8 +316,5 @@ int main(void)
     tcase_add_test(tc, what_was_forked_must_be_joined);
     tcase_add_test(tc, a_destroyed_stream_captures_no_more);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

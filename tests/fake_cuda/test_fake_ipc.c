@@ -3,6 +3,7 @@
  * following; each child is an owner that obeys. */
 #include "tests/fake_cuda/fake_fixture.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -274,8 +275,6 @@ int main(void)
 {
     Suite *suite = suite_create("fake_ipc");
     TCase *tc = tcase_create("processes");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, an_import_is_the_allocation_from_its_base);
@@ -287,8 +286,5 @@ int main(void)
     tcase_add_test(tc, streams_of_two_processes_play_by_flags_in_a_memfd);
     tcase_add_test(tc, an_event_of_another_process_holds_a_stream);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_fake_order.c - the fake CUDA driver's streams and errors: what waits for what,
  * and that nothing else does; faults on demand, and those that stay. */
 #include "tests/fake_cuda/fake_fixture.h"
+#include "tests/support/suite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -291,8 +292,6 @@ int main(void)
 {
     Suite *suite = suite_create("fake_order");
     TCase *tc = tcase_create("order");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, what_is_enqueued_happens_late_and_in_order);
@@ -307,8 +306,5 @@ int main(void)
     tcase_add_test(tc, a_kernel_that_leaves_its_memory_is_a_fault);
     tcase_add_test(tc, a_forked_child_has_no_driver);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

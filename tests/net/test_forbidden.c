@@ -5,6 +5,7 @@
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/support/forbid.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -59,16 +60,11 @@ int main(void)
 {
     Suite *suite = suite_create("forbidden");
     TCase *c = tcase_create("forbidden");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(c, a_listener_that_may_let_nobody_in_is_not_opened);
     tcase_add_loop_test(c, a_reactor_that_may_not_wait_or_talk_does_not_start,
                         0, (int)ARRAY_LEN(calls));
     tcase_set_timeout(c, 20);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -387,8 +388,6 @@ int main(void)
 {
     Suite *suite = suite_create("link");
     TCase *tc = tcase_create("link");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_set_timeout(tc, DEADLINE + 20);
     tcase_add_loop_test(tc, silence_that_a_write_has_found_is_not_forgotten, 0,
@@ -402,8 +401,5 @@ int main(void)
     tcase_add_test(tc, a_group_along_the_tree_is_known);
     tcase_add_loop_test(tc, ranks_may_stall_while_groups_are_made, 2, MOST + 1);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

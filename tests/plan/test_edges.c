@@ -3,6 +3,7 @@
  * order of events, but because each hazard is looked up. */
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -125,14 +126,9 @@ int main(void)
 {
     Suite *suite = suite_create("edges");
     TCase *tcase = tcase_create("edges");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, no_edge_is_lost_unseen, 5, 7);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

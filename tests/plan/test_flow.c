@@ -4,6 +4,7 @@
 #include "lib/plan/flow.h"
 #include "lib/plan/intern.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -249,8 +250,6 @@ int main(void)
 {
     Suite *suite = suite_create("flow");
     TCase *cases = tcase_create("flow");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_loop_test(cases, segments_meet_where_spans_meet, 0, 50);
     tcase_add_loop_test(cases, passes_keep_a_flow_true_or_forget_it, 0, 2);
@@ -259,8 +258,5 @@ int main(void)
     tcase_add_test(cases, fuse_looks_past_the_messages_of_other_peers);
     tcase_add_test(cases, split_keeps_the_order_of_the_steps);
     suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

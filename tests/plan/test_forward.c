@@ -6,6 +6,7 @@
 #include "lib/plan/flow.h"
 #include "lib/proof/proof.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -543,8 +544,6 @@ int main(void)
 {
     Suite *suite = suite_create("forward");
     TCase *tcase = tcase_create("forward");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, no_copy_remains_where_in_will_do, 0,
@@ -565,8 +564,5 @@ int main(void)
     tcase_add_loop_test(tcase, random_plans_do_the_same_and_wait_for_no_more, 0,
                         5);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

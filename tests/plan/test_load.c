@@ -5,6 +5,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -461,8 +462,6 @@ int main(void)
 {
     Suite *suite = suite_create("load");
     TCase *tcase = tcase_create("load");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tcase, 300);
     tcase_add_loop_test(tcase, every_plan_is_read_back_as_it_was, 1, 10);
@@ -474,8 +473,5 @@ int main(void)
     tcase_add_test(tcase, doubling_copies_do_not_take_all_memory);
     tcase_add_loop_test(tcase, mutated_files_are_refused_or_proven, 0, 4);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

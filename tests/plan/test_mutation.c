@@ -7,6 +7,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -569,8 +570,6 @@ int main(void)
 {
     Suite *suite = suite_create("mutation");
     TCase *steps = tcase_create("steps"), *edges = tcase_create("hazards");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(steps, 300);
     tcase_set_timeout(edges, 300);
@@ -583,8 +582,5 @@ int main(void)
     tcase_add_test(edges, writes_must_wait_for_writes);
     suite_add_tcase(suite, steps);
     suite_add_tcase(suite, edges);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -144,8 +145,6 @@ int main(void)
 {
     Suite *suite = suite_create("page");
     TCase *tcase = tcase_create("page");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, a_page_serves_calls_in_place_or_not, 0,
@@ -153,8 +152,5 @@ int main(void)
     tcase_add_test(tcase, a_page_serves_its_own_problem_only);
     tcase_add_test(tcase, a_book_that_cannot_be_read_is_refused);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

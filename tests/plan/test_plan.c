@@ -6,6 +6,7 @@
 #include "lib/proof/prove.h"
 #include "lib/price/select.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -563,8 +564,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *proof = tcase_create("proof"), *rest = tcase_create("rest");
-    SRunner *runner = srunner_create(suite);
-    int most = getenv("TEST_QUICK") ? 12 : MAX_RANKS, failed;
+    int most = getenv("TEST_QUICK") ? 12 : MAX_RANKS;
 
     tcase_set_timeout(proof, 120);
     tcase_add_loop_test(proof,
@@ -588,8 +588,5 @@ int main(void)
     tcase_add_test(rest, an_unknown_name_lists_the_known_ones);
     suite_add_tcase(suite, proof);
     suite_add_tcase(suite, rest);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "lib/price/select.h"
 #include "lib/util/util.h"
 #include "tests/sim/sim_fixture.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -319,8 +320,6 @@ int main(void)
 {
     Suite *suite = suite_create("choice");
     TCase *cases = tcase_create("choice");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(cases, 600);
     tcase_add_test(cases, picks_are_as_fast_as_the_best_one);
@@ -333,8 +332,5 @@ int main(void)
     tcase_add_test(cases, a_broadcast_by_double_tree_fills_the_links);
     tcase_add_test(cases, a_chain_crosses_no_link_more_often_than_it_must);
     suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

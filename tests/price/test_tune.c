@@ -5,6 +5,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -314,8 +315,6 @@ int main(void)
 {
     Suite *suite = suite_create("tune");
     TCase *cases = tcase_create("tune");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     coll_set_log_handler(quiet, NULL);
     tcase_add_test(cases, the_first_entry_that_fits_wins);
@@ -330,8 +329,5 @@ int main(void)
     tcase_add_loop_test(cases, spoilt_files_never_do_harm, 0, 5);
     tcase_set_timeout(cases, 60);
     suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

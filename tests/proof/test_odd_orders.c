@@ -5,6 +5,7 @@
 #include "include/coll/coll.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -270,15 +271,10 @@ int main(void)
 {
     Suite *suite = suite_create("odd_orders");
     TCase *c = tcase_create("odd_orders");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(60);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_loop_test(c, all_end_well, 0, getenv("TEST_QUICK") ? 4 : 24);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

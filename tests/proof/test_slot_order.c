@@ -5,6 +5,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -323,8 +324,7 @@ int main(void)
 {
     Suite *suite = suite_create("slot_order");
     TCase *c = tcase_create("slot_order");
-    SRunner *runner = srunner_create(suite);
-    int failed, n = 0;
+    int n = 0;
 
     while (coll__algos[n])
         n++;
@@ -337,8 +337,5 @@ int main(void)
     tcase_add_loop_test(c, a_ring_passes_on_all_that_goes_through, 2, 7);
     tcase_add_test(c, a_ring_that_is_full_passes_on_nothing);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -164,8 +165,7 @@ int main(void)
 {
     Suite *suite = suite_create("slots");
     TCase *c = tcase_create("slots");
-    SRunner *runner = srunner_create(suite);
-    int failed, n = 0;
+    int n = 0;
 
     while (coll__algos[n])
         n++;
@@ -174,8 +174,5 @@ int main(void)
     tcase_add_test(c, an_exchange_needs_a_slot_for_each_message);
     tcase_add_test(c, what_never_ends_is_found);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

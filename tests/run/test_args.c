@@ -3,6 +3,7 @@
  * questions about plans. */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -527,8 +528,6 @@ int main(void)
 {
     Suite *suite = suite_create("args");
     TCase *c = tcase_create("args");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -547,8 +546,5 @@ int main(void)
     tcase_add_test(c, a_plan_can_be_asked_for);
     tcase_add_test(c, candidates_come_cheapest_first);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -205,8 +205,6 @@ int main(void)
 {
     Suite *suite = suite_create("average");
     TCase *c = suite_case(suite, "average", 120);
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(60);
     tcase_add_loop_test(c, an_average_that_fits_is_right_by_every_algorithm, 2,
@@ -214,8 +212,5 @@ int main(void)
     tcase_add_loop_test(c, and_in_reproducible_mode_with_all_calls_compared, 2,
                         6);
     tcase_add_test(c, and_by_a_plan_of_a_file);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

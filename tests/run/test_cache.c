@@ -8,6 +8,7 @@
  */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/run/run.h"
 
 #include <check.h>
@@ -496,8 +497,6 @@ int main(void)
 {
     Suite *suite = suite_create("cache");
     TCase *c = tcase_create("cache");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     setenv("COLL_LOG", "plan:debug", 1);
@@ -517,8 +516,5 @@ int main(void)
     tcase_add_test(c, shapes_share_the_scratch_of_the_longest);
     tcase_add_test(c, operations_at_once_have_scratch_of_their_own);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

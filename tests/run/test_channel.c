@@ -4,6 +4,7 @@
 #include "include/coll/coll.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <check.h>
@@ -429,8 +430,6 @@ int main(void)
     int is_quick = getenv("TEST_QUICK") != NULL;
     Suite *suite = suite_create("channel");
     TCase *c = tcase_create("channel");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, patient(3 * DEADLINE));
     tcase_add_loop_test(c, a_small_one_does_not_wait_for_a_large_one, 0, 8);
@@ -444,8 +443,5 @@ int main(void)
     tcase_add_loop_test(c, the_first_calls_that_differ_are_told, 0, 2);
     tcase_add_loop_test(c, a_death_ends_all_that_is_under_way, 0, 2);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

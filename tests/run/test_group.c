@@ -3,6 +3,7 @@
  * nesting, and errors within. */
 #include "tests/support/patience.h"
 #include "tests/support/work.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -336,8 +337,6 @@ int main(void)
 {
     Suite *suite = suite_create("group");
     TCase *c = tcase_create("group");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -354,8 +353,5 @@ int main(void)
     tcase_add_test(c, a_call_that_one_rank_lacks_is_noticed);
     tcase_add_test(c, parts_of_other_lengths_are_noticed);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  * The program's own malloc family counts the calls; glibc's does the work.
  */
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -169,15 +170,10 @@ int main(void)
 {
     Suite *suite = suite_create("hot");
     TCase *c = tcase_create("hot");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, 90);
     tcase_add_loop_test(c, repeated_calls_allocate_nothing, 2, 5);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }
 #endif

@@ -5,6 +5,7 @@
  */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/run/run.h"
 #include "lib/topo/topo.h"
 #include "lib/util/map.h"
@@ -466,8 +467,6 @@ int main(void)
 {
     Suite *suite = suite_create("linear");
     TCase *c = tcase_create("linear");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     patient_timeout(60);
@@ -486,8 +485,5 @@ int main(void)
                         6);
     tcase_add_loop_test(c, displacements_left_out_are_found_again, 2, 6);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -430,8 +431,7 @@ int main(void)
 {
     Suite *suite = suite_create("order");
     TCase *tc = tcase_create("order");
-    SRunner *runner = srunner_create(suite);
-    int sizes = getenv("TEST_QUICK") ? 4 : 8, n_failed;
+    int sizes = getenv("TEST_QUICK") ? 4 : 8;
 
     tcase_set_timeout(tc, 3 * DEADLINE);
     tcase_add_loop_test(tc, two_orders_end, 0, 2 * N_ORDERS);
@@ -443,8 +443,5 @@ int main(void)
     tcase_add_test(tc, who_left_long_ago_has_not_waited_since);
     tcase_add_test(tc, what_is_wrong_is_told_with_the_last_one);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * among collectives. */
 #include "tests/run/p2p.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/util/util.h"
 #include "lib/exec/exec.h"
@@ -285,8 +286,6 @@ int main(void)
 {
     Suite *suite = suite_create("p2p");
     TCase *c = tcase_create("p2p");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -299,8 +298,5 @@ int main(void)
     tcase_add_loop_test(
         c, a_message_costs_the_same_however_many_are_outstanding, 0, 2);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

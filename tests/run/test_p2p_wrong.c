@@ -4,6 +4,7 @@
 #include "tests/run/p2p.h"
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 
 #include <string.h>
@@ -303,8 +304,6 @@ int main(void)
 {
     Suite *suite = suite_create("p2p_wrong");
     TCase *c = tcase_create("p2p_wrong");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
@@ -325,8 +324,5 @@ int main(void)
     tcase_add_loop_test(c, a_blocking_message_to_itself_is_refused, 0, 2);
     tcase_add_test(c, a_message_that_nobody_received_is_told_when_leaving);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_sim.c - the closed forms against the simulation that they describe, and
  * the simulation against what can be told by hand. */
 #include "tests/sim/sim_fixture.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -346,8 +347,7 @@ int main(void)
 {
     Suite *suite = suite_create("sim");
     TCase *forms = tcase_create("forms"), *rest = tcase_create("rest");
-    SRunner *runner = srunner_create(suite);
-    int is_quick = getenv("TEST_QUICK") != NULL, failed;
+    int is_quick = getenv("TEST_QUICK") != NULL;
 
     tcase_set_timeout(forms, 300);
     tcase_add_loop_test(forms, forms_agree_with_the_simulation_on_one_switch, 0,
@@ -371,8 +371,5 @@ int main(void)
     tcase_add_test(rest, plans_that_cannot_end_are_refused);
     suite_add_tcase(suite, forms);
     suite_add_tcase(suite, rest);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -13,6 +13,7 @@
 #include "tools/sim/sim.h"
 #include "lib/util/util.h"
 #include "tests/sim/simgrid_replay.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -168,15 +169,10 @@ int main(void)
 {
     Suite *suite = suite_create("simgrid");
     TCase *all = tcase_create("all");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, simgrid_agrees_on_the_time_of_each_plan, 0,
                         ARRAY_LEN(machines));
     suite_add_tcase(suite, all);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_cuda_apart.c - ranks whose GPUs are not joined, over the fake CUDA driver: the
  * log says why, and calls work by way of the host, in graphs as well. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -121,16 +122,11 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_apart");
     TCase *tc = tcase_create("cuda_apart");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_reason_is_told, 0,
                         sizeof(scenes) / sizeof(*scenes));
     tcase_add_test(tc, a_driver_that_is_too_old_is_told);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

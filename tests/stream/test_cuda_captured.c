@@ -3,6 +3,7 @@
  * fake CUDA driver: every collective, launched again and again with other inputs;
  * graphs by turns; and what becomes of a launch whose communicator fails or goes. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -457,8 +458,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_captured");
     TCase *tc = tcase_create("cuda_captured");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
@@ -474,8 +473,5 @@ int main(void)
     tcase_add_loop_test(tc, a_launch_ends_with_its_communicator, 0,
                         2 * N_ENDINGS);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_cuda_check.c - COLL_CHECK=1 over the fake CUDA driver: calls from GPU to GPU that
  * are not alike on all ranks end as COLL_ERR_MISMATCH, whatever the difference. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdlib.h>
@@ -348,8 +349,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_check");
     TCase *tc = tcase_create("cuda_check");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_CHECK", "1", 1);
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
@@ -364,8 +363,5 @@ int main(void)
     tcase_add_loop_test(tc, ranks_that_agree_see_no_difference, 1, 6);
     tcase_add_test(tc, all_ranks_check_or_none_does);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * from GPU to GPU whose ends are not alike end as COLL_ERR_MISMATCH, before a byte has
  * come; and those that are alike go as ever. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdlib.h>
@@ -277,8 +278,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_check_messages");
     TCase *tc = tcase_create("cuda_check_messages");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_CHECK", "1", 1);
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
@@ -290,8 +289,5 @@ int main(void)
     tcase_add_test(tc, what_is_captured_is_compared_then);
     tcase_add_test(tc, ends_that_agree_see_no_difference);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

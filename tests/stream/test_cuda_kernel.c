@@ -4,6 +4,7 @@
  * wait for a rank that fails. */
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <signal.h>
@@ -338,8 +339,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_kernel");
     TCase *tc = tcase_create("cuda_kernel");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, small_ones_are_where_each_rank_has_a_gpu, 0,
@@ -353,8 +352,5 @@ int main(void)
     tcase_add_loop_test(tc, kernels_that_wait_go_on_when_a_rank_fails, 0,
                         N_WAYS);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_cuda_memory.c - what communicators hold of GPU memory and of pinned memory,
  * over the fake CUDA driver: as much as they say, and no more than they promise. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdlib.h>
@@ -178,8 +179,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_memory");
     TCase *tc = tcase_create("cuda_memory");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 256 << 10);
     coll__limit_assume(LIMIT_CUDA_SLOTS, 2);
@@ -192,8 +191,5 @@ int main(void)
                         getenv("TEST_QUICK") ? 3 : 5);
     tcase_add_test(tc, the_way_through_the_host_takes_pinned_memory_alone);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * groups, large and small, beside collectives, captured, and those that nobody takes. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdlib.h>
@@ -262,8 +263,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_messages");
     TCase *tc = tcase_create("cuda_messages");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -275,8 +274,5 @@ int main(void)
     tcase_add_test(tc, the_end_counts_messages);
     tcase_add_test(tc, halves_of_a_message_to_oneself_are_alike);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * the fake CUDA driver: these use memory of the host, by streams and by kernels, and
  * rings go round them. */
 #include "tests/stream/registered.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <signal.h>
@@ -234,8 +235,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_mixed");
     TCase *tc = tcase_create("cuda_mixed");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -246,8 +245,5 @@ int main(void)
     tcase_add_loop_test(tc, streams_go_on_when_a_rank_fails, 0, 4);
     tcase_add_test(tc, without_such_memory_all_pass_through_the_host);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

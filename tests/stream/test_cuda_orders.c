@@ -3,6 +3,7 @@
  * and its delays: calls in other orders on other ranks, where that is allowed; where it
  * is not, nobody waits for ever. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdlib.h>
@@ -232,8 +233,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_orders");
     TCase *tc = tcase_create("cuda_orders");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -245,8 +244,5 @@ int main(void)
                         4);
     tcase_add_test(tc, who_ends_elsewhere_does_not_end_a_capture);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

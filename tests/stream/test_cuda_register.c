@@ -3,6 +3,7 @@
  * what others give, with fewer copies; what is wrong on one rank all are told; and what
  * happens where one rank passes others. */
 #include "tests/stream/registered.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -434,8 +435,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_register");
     TCase *tc = tcase_create("cuda_register");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -453,8 +452,5 @@ int main(void)
     tcase_add_loop_test(tc, streams_go_on_when_a_rank_fails, 0, 2);
     tcase_add_test(tc, where_buffers_pass_through_the_host_nothing_changes);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

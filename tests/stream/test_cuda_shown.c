@@ -3,6 +3,7 @@
  * fake CUDA driver: long ones move fewer bytes, short ones go by slots, and memory that
  * is registered elsewhere is found there. */
 #include "tests/stream/registered.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -148,8 +149,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_shown");
     TCase *tc = tcase_create("cuda_shown");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, long_kernels_read_in_place, 2, 5);
@@ -158,8 +157,5 @@ int main(void)
     tcase_add_test(tc, graphs_have_them);
     tcase_add_loop_test(tc, kernels_end_when_a_rank_fails, 0, 2);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * CUDA driver: every collective against what the host's buffers give, in pieces and
  * whole; groups, requests, streams. */
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -336,8 +337,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_staged");
     TCase *tc = tcase_create("cuda_staged");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
@@ -352,8 +351,5 @@ int main(void)
     tcase_add_test(tc, a_communicator_ends_when_its_streams_have_come_to_all);
     tcase_add_loop_test(tc, pinned_memory_goes_where_device_memory_does, 1, 4);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "lib/comm/comm.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
 #include <stdatomic.h>
@@ -309,8 +310,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_watch");
     TCase *tc = tcase_create("cuda_watch");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     tcase_set_timeout(tc, 120);
@@ -326,8 +325,5 @@ int main(void)
     tcase_add_loop_test(tc, who_waits_is_told_who_is_missing, 0, 2);
     tcase_add_test(tc, a_device_that_fails_is_noticed);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * for each, and no stream that waits for ever. */
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 
 #if __has_include(<cuda_runtime_api.h>)
 #include "include/coll/cuda.h"
@@ -443,8 +444,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_wrong");
     TCase *tc = tcase_create("cuda_wrong");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
@@ -463,8 +462,5 @@ int main(void)
     tcase_add_test(tc, ranks_that_disagree_are_told);
     tcase_add_test(tc, a_child_may_only_free);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * ranks cut alike. */
 #include "lib/stream/cut.h"
 #include "lib/type/signature.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -182,15 +183,10 @@ int main(void)
 {
     Suite *suite = suite_create("cut");
     TCase *tc = tcase_create("cut");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(tc, every_byte_goes_through_the_slot_once, 0,
                         COLL_N_COLLECTIVES);
     tcase_add_test(tc, what_has_no_room_is_refused);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "lib/util/util.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/staged_world.h"
+#include "tests/support/suite.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -465,8 +466,6 @@ int main(void)
 {
     Suite *suite = suite_create("levels");
     TCase *tc = tcase_create("levels");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     if (world_fork(1, try_host, NULL, 10)) {
         printf("skipped: hosts of a test want root\n");
@@ -485,8 +484,5 @@ int main(void)
     tcase_add_test(tc, a_child_frees_its_copy);
     tcase_add_test(tc, streams_go_on_when_a_host_dies);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_tune_judge.c - what coll_tune makes of times: of a quiet machine, of a
  * loaded one, and of such as say nothing. */
 #include "tools/coll_tune.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -103,8 +104,6 @@ int main(void)
 {
     Suite *suite = suite_create("tune_judge");
     TCase *cases = tcase_create("judge");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_test(cases, a_quiet_machine_tells_the_faster_one);
     tcase_add_test(cases, what_takes_less_than_the_barriers_is_noise);
@@ -112,8 +111,5 @@ int main(void)
     tcase_add_test(cases, more_rounds_tell_what_few_do_not);
     tcase_add_test(cases, nothing_measured_is_noise);
     suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_gpus.c - how near GPUs are, by files and by folders like /sys; what that costs;
  * the groups and the rings that follow. */
 #include "lib/topo/gpus.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -283,8 +284,6 @@ int main(void)
 {
     Suite *suite = suite_create("gpus");
     TCase *cases = tcase_create("gpus");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, cases);
     tcase_add_test(cases, nvswitches_make_all_gpus_alike);
@@ -295,8 +294,5 @@ int main(void)
     tcase_add_test(cases, the_farther_the_dearer);
     tcase_add_test(cases, a_file_that_does_not_know_a_gpu_says_nothing);
     tcase_add_test(cases, the_kernels_tree_tells_bridges_node_and_speed);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

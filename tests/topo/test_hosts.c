@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_hosts.c - ranks grouped by host. */
 #include "lib/topo/topo.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -160,8 +161,6 @@ int main(void)
 {
     Suite *suite = suite_create("hosts");
     TCase *cases = tcase_create("hosts");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_test(cases, hosts_are_numbered_by_their_lowest_rank);
     tcase_add_test(cases, one_host_and_all_hosts_are_ordinary);
@@ -172,8 +171,5 @@ int main(void)
     tcase_add_loop_test(cases, random_placements_agree_with_the_definition, 1,
                         65);
     suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "lib/topo/machine.h"
 #include "lib/topo/quota.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -281,8 +282,6 @@ int main(void)
 {
     Suite *suite = suite_create("quota");
     TCase *c = tcase_create("quota");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_loop_test(c, the_tightest_limit_above_a_process_holds, 0,
                         (int)ARRAY_LEN(machines));
@@ -292,8 +291,5 @@ int main(void)
                         (int)ARRAY_LEN(placements));
     tcase_add_test(c, a_limit_is_shown);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

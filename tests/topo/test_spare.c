@@ -3,6 +3,7 @@
  * that hwloc makes up. */
 #include "lib/topo/machine.h"
 #include "lib/util/util.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdint.h>
@@ -157,8 +158,6 @@ int main(void)
 {
     Suite *suite = suite_create("spare");
     TCase *c = tcase_create("spare");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(c, what_nobody_is_bound_to_is_found, 0,
                         (int)ARRAY_LEN(scenes));
@@ -166,8 +165,5 @@ int main(void)
     tcase_add_loop_test(c, no_core_is_to_spare_beyond_the_quota, 0,
                         (int)ARRAY_LEN(shares));
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

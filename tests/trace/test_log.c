@@ -6,6 +6,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -468,8 +469,6 @@ int main(void)
 {
     Suite *suite = suite_create("log");
     TCase *c = tcase_create("log");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(c, DEADLINE + 30);
     tcase_add_loop_test(c, a_handler_may_call_operations, 0, 2);
@@ -484,8 +483,5 @@ int main(void)
     tcase_add_test(c, each_wrong_call_is_heard_of_at_once);
     tcase_add_test(c, a_handler_does_not_change_the_last_error);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "tests/transports/conform_far.h"
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -556,8 +557,6 @@ static void without_memory_hooks(char **argv)
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("conform");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     if (!conform_far_args(argc, argv))
         return 2;
@@ -573,8 +572,5 @@ int main(int argc, char **argv)
             if (!strcmp(name, "tcp"))
                 suite_add_tcase(suite, cases_of(t, "sealed", seal));
         }
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "tests/transports/conform.h"
 #include "tests/support/patience.h"
 #include "tests/support/forbid.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <sched.h>
@@ -363,8 +364,6 @@ int main(void)
 {
     Suite *suite = suite_create("bell");
     TCase *c = tcase_create("bell");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     if (coll__fence_join()) {
         puts("skipped: this kernel has no membarrier of all processes");
@@ -380,8 +379,5 @@ int main(void)
     tcase_add_test(c, without_a_fence_ranks_look_by_themselves);
     tcase_add_test(c, a_rank_alone_has_nothing_to_hear);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/patience.h"
 #include "tests/support/stream_fixture.h"
+#include "tests/support/suite.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/device/reduce.h"
@@ -531,8 +532,6 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_ipc");
     TCase *tc = tcase_create("cuda_ipc");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, messages_come_as_they_were_sent, 0,
@@ -549,8 +548,5 @@ int main(void)
     tcase_add_loop_test(tc, ranks_of_a_context_do_not_share_the_legacy_stream,
                         0, 3);
     suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
  */
 #include "tests/transports/conform.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -433,9 +434,7 @@ int main(void)
 {
     Suite *suite = suite_create("shm");
     TCase *c = tcase_create("shm");
-    SRunner *runner = srunner_create(suite);
     int n_layouts = getenv("TEST_QUICK") ? 2 : (int)ARRAY_LEN(layouts);
-    int n_failed;
 
     tcase_set_timeout(c, 5 * WAIT_SECONDS);
     tcase_add_loop_test(c, any_layout_carries_any_size, 0,
@@ -450,8 +449,5 @@ int main(void)
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);
     suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

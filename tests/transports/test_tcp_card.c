@@ -4,6 +4,7 @@
  */
 #include "lib/util/util.h"
 #include "transports/tcp.h"
+#include "tests/support/suite.h"
 
 #include <byteswap.h>
 #include <check.h>
@@ -76,14 +77,9 @@ int main(void)
 {
     Suite *suite = suite_create("tcp_card");
     TCase *tcase = tcase_create("tcp_card");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
 
     tcase_add_loop_test(tcase, what_a_card_says_is_judged_before_it_is_used, 0,
                         (int)ARRAY_LEN(ends));
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }
