@@ -20,35 +20,44 @@ static int take_loads(struct dl_phdr_info *info, size_t size, void *n_loads)
     return 1; /* every object has the number: no more of them */
 }
 
-/* Has the process loaded a library since the last look?  dlopen() of one that is not
- * there takes some 30 us, this some 0.1 us. */
-static int has_loaded(void)
+static void *look_for_ask(void)
 {
-    static _Atomic(unsigned long long) before;
-    unsigned long long now = 0;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 
-    dl_iterate_phdr(take_loads, &now);
-    return !now || atomic_exchange(&before, now) != now;
+    return library ? dlsym(library, "cuPointerGetAttributes") : NULL;
 }
 
 /* Find cuPointerGetAttributes, if the process has loaded the driver.  It has had one form
  * since 7.0, so dlsym() finds the right one.  The entry stays valid: the driver has
- * threads and is never unloaded. */
+ * threads and is never unloaded.
+ *
+ * dlopen() of a library that is not there takes some 30 us, so look only where a library
+ * was loaded since the last look; to know that takes some 0.1 us.  Any thread may look:
+ * `looked` is stored after what was found (release), so whoever reads it (acquire) also
+ * reads that. */
 static ask_fn *find_ask(void)
 {
     static _Atomic(void *) found;
+    static _Atomic(unsigned long long) looked;
+    unsigned long long n_loads = 0;
     union {
         void *found;
         ask_fn *fn;
     } ask = {.found = atomic_load(&found)};
 
-    if (!ask.found && has_loaded()) {
-        void *library =
-            dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-
-        ask.found = library ? dlsym(library, "cuPointerGetAttributes") : NULL;
-        atomic_store(&found, ask.found);
-        atomic_store(&coll__device_is_here, ask.found != NULL);
+    if (ask.found)
+        return ask.fn;
+    dl_iterate_phdr(take_loads, &n_loads);
+    if (n_loads &&
+        atomic_load_explicit(&looked, memory_order_acquire) == n_loads)
+        ask.found = atomic_load(&found);
+    else {
+        ask.found = look_for_ask();
+        if (ask.found) {
+            atomic_store(&found, ask.found);
+            atomic_store(&coll__device_is_here, 1);
+        }
+        atomic_store_explicit(&looked, n_loads, memory_order_release);
     }
     return ask.fn;
 }

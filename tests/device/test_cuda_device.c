@@ -10,6 +10,7 @@
 #include "lib/device/cuda_stream.h"
 #include "lib/device/reduce.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,6 +355,52 @@ START_TEST(device_memory_is_known_and_nothing_else)
 }
 END_TEST
 
+enum { ASKERS = 4, FIRST_TIMES = 100 };
+
+static pthread_barrier_t all_are_here;
+
+static void *ask_with_others(void *at)
+{
+    pthread_barrier_wait(&all_are_here);
+    return is_devices(at) ? at : NULL;
+}
+
+/* Ask from threads at once, in a process that has not asked before; how many of them
+ * did not know the memory. */
+static int ask_first(void)
+{
+    pthread_t threads[ASKERS];
+    CUdeviceptr at;
+    void *known;
+    int n = 0;
+
+    fake_start();
+    at = fake_memory(64);
+    pthread_barrier_init(&all_are_here, NULL, ASKERS);
+    for (int i = 0; i < ASKERS; i++)
+        pthread_create(&threads[i], NULL, ask_with_others, (void *)at);
+    for (int i = 0; i < ASKERS; i++) {
+        pthread_join(threads[i], &known);
+        n += !known;
+    }
+    return n;
+}
+
+/* The first who asks looks for the driver, and others ask meanwhile. */
+START_TEST(threads_may_ask_for_the_first_time_at_once)
+{
+    for (int i = 0; i < FIRST_TIMES; i++) {
+        pid_t pid = fork();
+        int status;
+
+        if (!pid)
+            _exit(ask_first());
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+    }
+}
+END_TEST
+
 /* Whoever asks whose a pointer is must not start CUDA by it. */
 START_TEST(without_cuda_nothing_is_known_and_nothing_loaded)
 {
@@ -519,6 +566,7 @@ int main(void)
     tcase_add_test(tc, steps_can_be_captured);
     tcase_add_test(tc, work_goes_to_the_device_of_its_stream);
     tcase_add_test(tc, device_memory_is_known_and_nothing_else);
+    tcase_add_test(tc, threads_may_ask_for_the_first_time_at_once);
     tcase_add_test(tc, without_cuda_nothing_is_known_and_nothing_loaded);
     tcase_add_test(tc, no_device_is_a_sentence);
     tcase_add_test(tc, memory_of_another_process_is_read_and_written);
