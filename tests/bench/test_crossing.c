@@ -148,6 +148,7 @@ int main(int argc, char **argv)
     while (!measure(argv[1], &came, &went))
         if (++tries == TRIES) {
             fprintf(stderr, "packets were lost %d times\n", tries);
+            coll_comm_destroy(comm); /* others may not have come so far */
             return 77;
         }
     all = came > went ? came : went;
