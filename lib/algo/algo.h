@@ -101,20 +101,26 @@ unsigned coll__problem_readable(const struct coll__problem *pb);
 struct coll__problem coll__problem_read_direct(const struct coll__problem *pb,
                                                unsigned direct);
 
-/* Find the messages of such a plan that the receiver may read directly, at any time
+/* What is read directly. */
+struct coll__direct {
+    const struct coll__algo
+        *algo; /* all ranks' plans are its for `pb` and `slots` */
+    const struct coll__problem *pb;
+    const struct coll__slots *slots;
+    unsigned bufs; /* the readable buffers that are to be read directly */
+};
+
+/* Find the messages of a rank's plan that the receiver may read directly, at any time
  * until the sender's run ends: the sender does not write these bytes again.
  *
- * Shapes:    bufs: the readable buffers that are to be read directly.
  * Result:    (*direct)[i] for step i: the span that a send reads, or for a receive the
  *            sender's span; len 0 for other steps.  Both ends find the same messages.
  * Ownership: *direct is the caller's, to end by free().
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL; logged.
  * Cost:      that of coll__plan_build() for each rank that it receives from.
  */
-int coll__plan_direct_reads(const struct coll__algo *algo,
-                            const struct coll__problem *pb,
-                            const struct coll__slots *slots,
-                            const struct coll__plan *plan, unsigned bufs,
+int coll__plan_direct_reads(const struct coll__direct *of,
+                            const struct coll__plan *plan,
                             struct coll__span **direct);
 
 /* ---- spans -------------------------------------------------------------- */
@@ -186,16 +192,13 @@ static inline void plan_copy(struct coll__plan *plan, struct coll__span dst,
                                                   .src = src});
 }
 
-/* dst = the n parts of buf from rank `first` on (modulo nranks), packed. */
+/* dst = the n parts of IN from rank `first` on (modulo nranks), packed. */
 void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
-                     struct coll__span dst, enum coll__buf buf, int first,
-                     int n);
+                     struct coll__span dst, int first, int n);
 
-/* The reverse of coll__plan_pack(): copy packed parts to their places; src.len is
- * ignored. */
+/* Copy such packed parts to their places in OUT; src.len is ignored. */
 void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
-                       enum coll__buf buf, int first, int n,
-                       struct coll__span src);
+                       int first, int n, struct coll__span src);
 
 /* Make later users of dst wait until src is there; no data moves. */
 static inline void plan_order(struct coll__plan *plan, struct coll__span dst,

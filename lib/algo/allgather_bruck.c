@@ -49,10 +49,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         all.len += get.len;
     }
     if (pb->in_place) /* all but its own block */
-        coll__plan_unpack(pb, plan, BUF_OUT, r + 1, p - 1,
+        coll__plan_unpack(pb, plan, r + 1, p - 1,
                           (struct coll__span){BUF_TMP, own.len, 0});
     else
-        coll__plan_unpack(pb, plan, BUF_OUT, r, p, own);
+        coll__plan_unpack(pb, plan, r, p, own);
     return plan_status(plan);
 }
 

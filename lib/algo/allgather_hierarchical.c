@@ -130,15 +130,14 @@ static void collect(const struct tree *tree, int level,
         plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
 }
 
-/* Return the problem of n ranks of one level, for its price.  bytes: of one block of an
- * allgather(v), or of all of a broadcast. */
+/* Return the problem of one level, for its price.  bytes: of one block of an allgather(v),
+ * or of all of a broadcast. */
 static struct coll__problem priced_of(const struct coll__problem *pb,
                                       enum coll_collective collective,
-                                      int level, int n, double bytes,
-                                      struct coll__view *flat)
+                                      const struct coll__view *flat,
+                                      double bytes)
 {
-    struct coll__problem priced =
-        coll__level_problem(pb, collective, level, n, 1, flat);
+    struct coll__problem priced = coll__level_problem(pb, collective, flat);
 
     priced.type = COLL_U8; /* a mean may not be a whole number of elements */
     priced.count = (size_t)bytes;
@@ -164,15 +163,14 @@ static int count_groups(const struct tree *tree, int level,
 }
 
 static void join(const struct tree *tree, int level,
-                 const struct coll__team *in)
+                 const struct coll__team *in, const struct coll__view *flat)
 {
     const struct coll__problem *pb = tree->pb;
     size_t *counts = coll__plan_alloc(tree->plan, 2 * in->n, sizeof(*counts));
     struct coll__frame frame = {.ranks = in->ranks,
                                 .out = places(tree, 0, pb->nranks)};
-    struct coll__view flat;
-    struct coll__problem priced = priced_of(
-        pb, COLL_ALLGATHER, level, in->n, (double)frame.out.len / in->n, &flat);
+    struct coll__problem priced =
+        priced_of(pb, COLL_ALLGATHER, flat, (double)frame.out.len / in->n);
     struct coll__problem inner = priced;
 
     if (!counts)
@@ -190,15 +188,14 @@ static void join(const struct tree *tree, int level,
     free(counts);
 }
 
-static void spread(const struct tree *tree, int level,
-                   const struct coll__team *in)
+static void spread(const struct tree *tree, const struct coll__team *in,
+                   const struct coll__view *flat)
 {
     const struct coll__problem *pb = tree->pb;
     struct coll__span all = places(tree, 0, pb->nranks);
     struct coll__frame frame = {.ranks = in->ranks, .in = all, .out = all};
-    struct coll__view flat;
     struct coll__problem priced =
-        priced_of(pb, COLL_BROADCAST, level, in->n, (double)all.len, &flat);
+        priced_of(pb, COLL_BROADCAST, flat, (double)all.len);
     struct coll__problem inner = priced;
 
     inner.type = pb->type;
@@ -215,16 +212,18 @@ static void climb(const struct tree *tree, int level)
 {
     const struct coll__problem *pb = tree->pb;
     struct coll__team in;
+    struct coll__view flat;
 
     if (!coll__leads(pb->view, level, pb->rank, COLL__NO_ROOT) ||
         coll__team_of_leaders(&in, tree->plan, pb, level, COLL__NO_ROOT))
         return;
+    coll__level_view(&flat, pb->view, level, in.n);
     if (level == pb->view->n_levels - 1) {
-        join(tree, level, &in);
+        join(tree, level, &in, &flat);
     } else {
         collect(tree, level, &in);
         climb(tree, level + 1);
-        spread(tree, level, &in);
+        spread(tree, &in, &flat);
     }
     coll__team_fini(&in);
 }
@@ -240,8 +239,7 @@ static void place_all(const struct tree *tree)
         for (n = 1; i + n < pb->nranks; n++)
             if (tree->order[i + n] != first + n)
                 break;
-        coll__plan_unpack(pb, tree->plan, BUF_OUT, first, n,
-                          places(tree, i, n));
+        coll__plan_unpack(pb, tree->plan, first, n, places(tree, i, n));
     }
 }
 
@@ -272,7 +270,8 @@ static double cost(const struct coll__problem *pb)
         int k = coll__level_fan(view, l).most;
         int below = l ? view->levels[l - 1].size_max : 1;
 
-        inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
+        coll__level_view(&flat, view, l, k);
+        inner = priced_of(pb, COLL_BROADCAST, &flat, all);
         time += coll__cheapest_cost(&inner, broadcasts) +
                 coll__cost_fan(&flat, k - 1, k - 1, n * below);
         /* leaders send their blocks inside while the rest arrives; with two groups,
@@ -280,7 +279,8 @@ static double cost(const struct coll__problem *pb)
         if (all > COLL__EAGER)
             time += coll__cost_next(&flat, all * (outer > 2 ? 0.75 : 0.375));
     }
-    inner = priced_of(pb, COLL_ALLGATHER, top, outer, all / outer, &flat);
+    coll__level_view(&flat, view, top, outer);
+    inner = priced_of(pb, COLL_ALLGATHER, &flat, all / outer);
     time += coll__cheapest_cost(&inner, allgathers);
     return is_in_place_order(pb) ? time : time + coll__cost_work(view, all);
 }

@@ -69,7 +69,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
             plan_send(plan, r + 1, held(pb, 0, p));
     }
     if (pb->out_counts)
-        coll__plan_unpack(pb, plan, BUF_OUT, 0, p, held(pb, 0, p));
+        coll__plan_unpack(pb, plan, 0, p, held(pb, 0, p));
     return plan_status(plan);
 }
 

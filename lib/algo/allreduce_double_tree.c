@@ -30,7 +30,7 @@ static void climb(const struct coll__problem *pb, struct coll__plan *plan,
     struct coll__span sum = coll__cut(pb, coll__whole(pb, BUF_OUT), 2, which);
 
     for (int i = 0; i < node->n_down; i++) {
-        plan_absorb(plan, rank_at(pb, node->down[i]), 0, sum, own,
+        plan_absorb(plan, rank_at(pb, node->down[i]), sum, own,
                     coll__scratch(sum, sum.off));
         own = sum;
     }

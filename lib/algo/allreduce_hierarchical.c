@@ -32,6 +32,7 @@
  * count as long as the longest; a rank without a part only waits. */
 struct cut {
     size_t *counts, *displs, *longest;
+    int owners; /* the first `owners` ranks have a part */
 };
 
 /* Cut the vector among the first `owners` of n ranks. */
@@ -43,6 +44,7 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
         log_error("plan", "no memory to cut a vector for %d ranks", n);
         return COLL_ERR_NOMEM;
     }
+    cut->owners = owners;
     cut->displs = cut->counts + n;
     cut->longest = cut->displs + n;
     coll__cut_counts(pb, vector, n, owners, cut->counts);
@@ -54,12 +56,11 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
 /* Return the problem that a team solves on a level below the last, to find its price:
  * the reduce-scatter here, the allgather in the next function. */
 static struct coll__problem scatter_of(const struct coll__problem *pb,
-                                       int level, int n, double flows,
-                                       const struct cut *cut,
-                                       struct coll__view *flat)
+                                       const struct coll__view *flat,
+                                       const struct cut *cut)
 {
-    struct coll__problem inner = coll__level_problem(
-        pb, COLL_REDUCE_SCATTERV, level, n, flows, flat);
+    struct coll__problem inner =
+        coll__level_problem(pb, COLL_REDUCE_SCATTERV, flat);
 
     inner.in_counts = cut->longest;
     inner.in_displs = cut->displs;
@@ -67,12 +68,10 @@ static struct coll__problem scatter_of(const struct coll__problem *pb,
 }
 
 static struct coll__problem gather_of(const struct coll__problem *pb,
-                                      int level, int n, double flows,
-                                      const struct cut *cut,
-                                      struct coll__view *flat)
+                                      const struct coll__view *flat,
+                                      const struct cut *cut)
 {
-    struct coll__problem inner = coll__level_problem(pb, COLL_ALLGATHERV,
-                                                     level, n, flows, flat);
+    struct coll__problem inner = coll__level_problem(pb, COLL_ALLGATHERV, flat);
 
     inner.out_counts = cut->longest;
     inner.out_displs = cut->displs;
@@ -93,12 +92,12 @@ static void climb(struct climb c);
 
 static int is_out(const struct climb *c) { return c->own.buf == BUF_OUT; }
 
-static void allreduce(const struct climb *c, const struct coll__team *team)
+static void allreduce(const struct climb *c, const struct coll__team *team,
+                      const struct coll__view *flat)
 {
     struct coll__frame frame = {team->ranks, c->own, c->vector};
-    struct coll__view flat;
-    struct coll__problem inner = coll__level_problem(
-        c->pb, COLL_ALLREDUCE, c->level, team->n, c->flows, &flat);
+    struct coll__problem inner =
+        coll__level_problem(c->pb, COLL_ALLREDUCE, flat);
 
     inner.rank = team->me;
     inner.count = c->vector.len / coll_type_size(c->pb->type);
@@ -110,16 +109,14 @@ static void allreduce(const struct climb *c, const struct coll__team *team)
 /* Reduce-scatter; then the outer levels for this rank's own shard, if it has one; then
  * allgather. */
 static void between(const struct climb *c, const struct coll__team *team,
-                    const struct cut *cut, int owners)
+                    const struct coll__view *flat, const struct cut *cut)
 {
     size_t size = coll_type_size(c->pb->type);
     struct coll__span shard = {BUF_OUT,
                                c->vector.off + cut->displs[team->me] * size,
                                cut->counts[team->me] * size};
     struct coll__frame frame = {team->ranks, c->own, shard};
-    struct coll__view flat;
-    struct coll__problem priced =
-        scatter_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    struct coll__problem priced = scatter_of(c->pb, flat, cut);
     struct coll__problem inner = priced;
     struct climb next = *c;
 
@@ -128,13 +125,13 @@ static void between(const struct climb *c, const struct coll__team *team,
     inner.count = cut->counts[team->me];
     inner.in_place = inner.spoils_in = is_out(c);
     coll__plan_cheapest(c->plan, &inner, &priced, NULL, &frame);
-    if (team->me < owners) {
+    if (team->me < cut->owners) {
         next.level++;
-        next.flows *= owners;
+        next.flows *= cut->owners;
         next.vector = next.own = shard;
         climb(next);
     }
-    priced = gather_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    priced = gather_of(c->pb, flat, cut);
     inner = priced;
     inner.out_counts = cut->counts;
     inner.rank = team->me;
@@ -149,14 +146,16 @@ static void climb(struct climb c)
     const struct coll__view *view = c.pb->view;
     int owners = coll__level_fan(view, c.level).least;
     struct coll__team team;
+    struct coll__view flat;
     struct cut cut = {0};
 
     if (coll__team_of_index(&team, c.plan, c.pb, c.level))
         return;
+    coll__level_view_of_flows(&flat, view, c.level, team.n, c.flows);
     if (c.level == view->n_levels - 1)
-        allreduce(&c, &team);
+        allreduce(&c, &team, &flat);
     else if (cut_init(c.pb, c.vector, team.n, owners, &cut) == COLL_OK)
-        between(&c, &team, &cut, owners);
+        between(&c, &team, &flat, &cut);
     else
         c.plan->status = COLL_ERR_NOMEM;
     free(cut.counts);
@@ -187,17 +186,18 @@ static double cost(const struct coll__problem *pb)
 
         if (cut_init(pb, vector, fan.most, fan.least, &cut))
             return HUGE_VAL;
-        inner = scatter_of(pb, l, fan.most, flows, &cut, &flat);
+        coll__level_view_of_flows(&flat, pb->view, l, fan.most, flows);
+        inner = scatter_of(pb, &flat, &cut);
         time += coll__cheapest_cost(&inner, NULL);
-        inner = gather_of(pb, l, fan.most, flows, &cut, &flat);
+        inner = gather_of(pb, &flat, &cut);
         time += coll__cheapest_cost(&inner, NULL);
         free(cut.counts);
         flows *= fan.least;
         vector = coll__cut(pb, vector, fan.least, 0);
     }
-    inner = coll__level_problem(pb, COLL_ALLREDUCE, last,
-                                coll__level_fan(pb->view, last).most, flows,
-                                &flat);
+    coll__level_view_of_flows(&flat, pb->view, last,
+                              coll__level_fan(pb->view, last).most, flows);
+    inner = coll__level_problem(pb, COLL_ALLREDUCE, &flat);
     inner.count = vector.len / coll_type_size(pb->type);
     return time + coll__cheapest_cost(&inner, NULL);
 }

@@ -85,8 +85,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     for (int k = 0; 1 << k < p; k++) {
         int n = min_int(1 << k, p - (1 << k));
 
-        coll__plan_unpack(pb, plan, BUF_OUT, r + (1 << k), n,
-                          taken(pb, k, 0, n));
+        coll__plan_unpack(pb, plan, r + (1 << k), n, taken(pb, k, 0, n));
     }
     return plan_status(plan);
 }

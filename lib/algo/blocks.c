@@ -29,11 +29,10 @@ static struct coll__span packed_run(const struct coll__problem *pb,
 }
 
 void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
-                     struct coll__span dst, enum coll__buf buf, int first,
-                     int n)
+                     struct coll__span dst, int first, int n)
 {
     for (int i = first; i < first + n; dst.off += dst.len) {
-        struct coll__span run = packed_run(pb, buf, &i, first + n);
+        struct coll__span run = packed_run(pb, BUF_IN, &i, first + n);
 
         dst.len = run.len;
         plan_copy(plan, dst, run);
@@ -41,11 +40,10 @@ void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
 }
 
 void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
-                       enum coll__buf buf, int first, int n,
-                       struct coll__span src)
+                       int first, int n, struct coll__span src)
 {
     for (int i = first; i < first + n; src.off += src.len) {
-        struct coll__span run = packed_run(pb, buf, &i, first + n);
+        struct coll__span run = packed_run(pb, BUF_OUT, &i, first + n);
 
         src.len = run.len;
         plan_copy(plan, run, src);

@@ -16,23 +16,38 @@ static inline struct coll__span coll__scratch(struct coll__span span,
     return (struct coll__span){BUF_TMP, off, span.len};
 }
 
-/* Receive peer's operand and leave its combination with `own` in `sum`.
+/* Receive peer's operand and leave its combination with `own` in `sum`; peer's operand
+ * is the right one.
  *
  * Shapes:    sum, own and tmp are equally long; sum is own, and then tmp is used, or
- *            sum is another place without content.  is_left: peer's operand is the
- *            left one.
+ *            sum is another place without content.
  */
-static inline void plan_absorb(struct coll__plan *plan, int peer, int is_left,
+static inline void plan_absorb(struct coll__plan *plan, int peer,
                                struct coll__span sum, struct coll__span own,
                                struct coll__span tmp)
 {
-    int is_own = sum.buf == own.buf && sum.off == own.off;
+    int is_own = coll__same_span(&sum, &own);
 
     plan_recv(plan, peer, is_own ? tmp : sum);
-    if (is_left == is_own)
-        plan_reduce_left(plan, sum, is_own ? tmp : own);
+    if (is_own)
+        plan_reduce(plan, sum, tmp);
     else
-        plan_reduce(plan, sum, is_own ? tmp : own);
+        plan_reduce_left(plan, sum, own);
+}
+
+/* The same; peer's operand is the left one. */
+static inline void plan_absorb_left(struct coll__plan *plan, int peer,
+                                    struct coll__span sum,
+                                    struct coll__span own,
+                                    struct coll__span tmp)
+{
+    int is_own = coll__same_span(&sum, &own);
+
+    plan_recv(plan, peer, is_own ? tmp : sum);
+    if (is_own)
+        plan_reduce_left(plan, sum, tmp);
+    else
+        plan_reduce(plan, sum, own);
 }
 
 /* Operands of all ranks, equally long, to be combined on one rank. */

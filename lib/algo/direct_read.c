@@ -69,11 +69,9 @@ static int next_send(const struct coll__plan *plan, int i, int rank)
 
 /* What coll__plan_direct_reads() was asked. */
 struct search {
-    const struct coll__algo *algo;
-    const struct coll__problem *pb;
-    const struct coll__slots *slots;
+    const struct coll__direct *of;
     const struct coll__plan *plan;
-    unsigned bufs;
+    unsigned bufs;             /* those of of->bufs that are readable */
     struct coll__span *direct; /* [n_steps], the answer so far */
 };
 
@@ -89,11 +87,11 @@ static int find_received(const struct search *s, int peer,
 
         if (!coll__step_is_recv(step->kind) || step->peer != peer)
             continue;
-        at = next_send(theirs, at + 1, s->pb->rank);
+        at = next_send(theirs, at + 1, s->of->pb->rank);
         if (at == theirs->n_steps ||
             theirs->steps[at].src.len != step->dst.len) {
             log_error("plan", "rank %d does not send what rank %d receives",
-                      peer, s->pb->rank);
+                      peer, s->of->pb->rank);
             return COLL_ERR_INTERNAL;
         }
         if (may_read(theirs, at, s->bufs))
@@ -113,9 +111,9 @@ static int receives_from(const struct coll__plan *plan, int peer)
 
 static int find_from(const struct search *s, int peer)
 {
-    struct coll__problem its = coll__problem_of(s->pb, peer);
+    struct coll__problem its = coll__problem_of(s->of->pb, peer);
     struct coll__plan theirs;
-    int rc = coll__plan_build_fit(s->algo, &its, s->slots, &theirs);
+    int rc = coll__plan_build_fit(s->of->algo, &its, s->of->slots, &theirs);
 
     if (rc)
         return rc;
@@ -124,18 +122,12 @@ static int find_from(const struct search *s, int peer)
     return rc;
 }
 
-int coll__plan_direct_reads(const struct coll__algo *algo,
-                            const struct coll__problem *pb,
-                            const struct coll__slots *slots,
-                            const struct coll__plan *plan, unsigned bufs,
+int coll__plan_direct_reads(const struct coll__direct *of,
+                            const struct coll__plan *plan,
                             struct coll__span **out)
 {
     struct search s = {
-        algo,
-        pb,
-        slots,
-        plan,
-        bufs & coll__problem_readable(pb),
+        of, plan, of->bufs & coll__problem_readable(of->pb),
         calloc((size_t)plan->n_steps + 1, sizeof(struct coll__span))};
     int rc = COLL_OK;
 
@@ -144,8 +136,8 @@ int coll__plan_direct_reads(const struct coll__algo *algo,
         return COLL_ERR_NOMEM;
     }
     find_sends(plan, s.bufs, s.direct);
-    for (int r = 0; r < pb->nranks && rc == COLL_OK && s.bufs; r++)
-        if (r != pb->rank && receives_from(plan, r))
+    for (int r = 0; r < of->pb->nranks && rc == COLL_OK && s.bufs; r++)
+        if (r != of->pb->rank && receives_from(plan, r))
             rc = find_from(&s, r);
     if (rc)
         free(s.direct);

@@ -39,7 +39,7 @@ static void take_in(const struct coll__problem *pb, struct coll__plan *plan,
         return;
     }
     plan_recv(plan, first, held(pb, 0, n));
-    coll__plan_unpack(pb, plan, BUF_OUT, first, n, held(pb, 0, n));
+    coll__plan_unpack(pb, plan, first, n, held(pb, 0, n));
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)

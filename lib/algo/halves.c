@@ -9,49 +9,71 @@ int coll__halves_rank(const struct coll__halves *h, int operand)
     return coll__fold_rank(&h->fold, operand) + (operand == h->swapped);
 }
 
-static void fold(const struct coll__problem *pb, struct coll__plan *plan,
-                 struct coll__halves *h, struct coll__span *own,
-                 struct coll__span tmp)
-{
-    int peer = pb->rank ^ 1;
+/* A plan on its way down the halves. */
+struct halving {
+    const struct coll__problem *pb;
+    struct coll__plan *plan;
+    struct coll__halves *h;
+    struct coll__span own, tmp; /* whole vectors; own: in IN, later in h->sum */
+};
 
-    if (pb->rank >= 2 * h->fold.e)
-        return;
-    if (h->fold.operand < 0) {
-        plan_send(plan, peer, *own);
-        return;
-    }
-    plan_absorb(plan, peer, peer < pb->rank, h->sum, *own, tmp);
-    *own = h->sum;
+/* Return blocks [from, to) of a vector. */
+static struct coll__span blocks(const struct halving *at,
+                                struct coll__span vector, int from, int to)
+{
+    return coll__cuts(at->pb, vector, at->h->fold.m, from, to);
 }
 
-static void halve(const struct coll__problem *pb, struct coll__plan *plan,
-                  struct coll__halves *h, int distance, struct coll__span own,
-                  struct coll__span tmp)
+/* Combine this rank's blocks with a peer's.  Operands are in the order of the ranks. */
+static void absorb(struct halving *at, int peer)
 {
-    int m = h->fold.m, middle = (h->from + h->to) / 2;
-    int is_upper = (h->fold.operand & distance) != 0;
+    const struct coll__halves *h = at->h;
+    struct coll__span sum = blocks(at, h->sum, h->from, h->to);
+    struct coll__span own = blocks(at, at->own, h->from, h->to);
+    struct coll__span tmp = blocks(at, at->tmp, h->from, h->to);
+
+    if (peer < at->pb->rank)
+        plan_absorb_left(at->plan, peer, sum, own, tmp);
+    else
+        plan_absorb(at->plan, peer, sum, own, tmp);
+    at->own = h->sum;
+}
+
+static void fold(struct halving *at)
+{
+    int rank = at->pb->rank, peer = rank ^ 1;
+
+    if (rank >= 2 * at->h->fold.e)
+        return;
+    if (at->h->fold.operand < 0)
+        plan_send(at->plan, peer, at->own);
+    else
+        absorb(at, peer);
+}
+
+static void halve(struct halving *at, int distance)
+{
+    struct coll__halves *h = at->h;
+    int middle = (h->from + h->to) / 2;
     int peer = coll__halves_rank(h, h->fold.operand ^ distance);
 
-    if (is_upper) {
-        plan_send(plan, peer, coll__cuts(pb, own, m, h->from, middle));
+    if (h->fold.operand & distance) {
+        plan_send(at->plan, peer, blocks(at, at->own, h->from, middle));
         h->from = middle;
     } else {
-        plan_send(plan, peer, coll__cuts(pb, own, m, middle, h->to));
+        plan_send(at->plan, peer, blocks(at, at->own, middle, h->to));
         h->to = middle;
     }
-    plan_absorb(plan, peer, is_upper, coll__halves_own(pb, h),
-                coll__cuts(pb, own, m, h->from, h->to),
-                coll__cuts(pb, tmp, m, h->from, h->to));
+    absorb(at, peer);
 }
 
 void coll__halves_reduce(const struct coll__problem *pb,
                          struct coll__plan *plan, struct coll__span sum,
                          int holder, struct coll__halves *h)
 {
-    struct coll__span own = coll__own_in(pb);
-    struct coll__span tmp =
-        coll__scratch(sum, sum.buf == BUF_TMP ? sum.off + sum.len : 0);
+    size_t free = sum.buf == BUF_TMP ? sum.off + sum.len : 0;
+    struct halving at = {pb, plan, h, coll__own_in(pb),
+                         coll__scratch(sum, free)};
 
     *h = (struct coll__halves){.fold = coll__fold_of(pb->nranks, pb->rank),
                                .swapped = -1,
@@ -62,15 +84,13 @@ void coll__halves_reduce(const struct coll__problem *pb,
         if (pb->rank / 2 == holder / 2)
             h->fold.operand = pb->rank == holder ? holder / 2 : -1;
     }
-    fold(pb, plan, h, &own, tmp);
+    fold(&at);
     if (h->fold.operand < 0)
         return;
-    for (int d = 1; d < h->fold.m; d *= 2) {
-        halve(pb, plan, h, d, own, tmp);
-        own = sum;
-    }
+    for (int d = 1; d < h->fold.m; d *= 2)
+        halve(&at, d);
     if (pb->nranks == 1)
-        plan_copy(plan, sum, own);
+        plan_copy(plan, sum, at.own);
 }
 
 struct coll__span coll__halves_own(const struct coll__problem *pb,

@@ -27,7 +27,7 @@ static void absorb_level(struct climber *c, int d)
 {
     int node = c->fold.operand;
 
-    plan_absorb(c->plan, rank_of(c, node + d), 0, c->sum, c->own, c->tmp[0]);
+    plan_absorb(c->plan, rank_of(c, node + d), c->sum, c->own, c->tmp[0]);
     c->own = c->sum;
     if (2 * d >= c->fold.m)
         return;
@@ -58,7 +58,7 @@ void coll__knomial_reduce(const struct coll__problem *pb,
         return;
     }
     if (node < c.fold.e) {
-        plan_absorb(plan, (pb->rank + 1) % p, 0, sum, c.own, c.tmp[0]);
+        plan_absorb(plan, (pb->rank + 1) % p, sum, c.own, c.tmp[0]);
         c.own = sum;
     }
     for (int d = 1; d < coll__knomial_reach(node, c.fold.m); d *= COLL__RADIX)

@@ -138,18 +138,23 @@ void coll__level_view(struct coll__view *flat, const struct coll__view *view,
     coll__view_flat(flat, n, &view->levels[level], view->gamma, view->chunk);
 }
 
+void coll__level_view_of_flows(struct coll__view *flat,
+                               const struct coll__view *view, int level, int n,
+                               double flows)
+{
+    coll__level_view(flat, view, level, n);
+    flat->levels[0].share *= flows;
+}
+
 struct coll__problem coll__level_problem(const struct coll__problem *pb,
                                          enum coll_collective collective,
-                                         int level, int n, double flows,
-                                         struct coll__view *flat)
+                                         const struct coll__view *flat)
 {
-    coll__level_view(flat, pb->view, level, n);
-    flat->levels[0].share *= flows;
     return (struct coll__problem){.collective = collective,
                                   .type = pb->type,
                                   .op = pb->op == COLL_AVG ? COLL_SUM : pb->op,
                                   .is_user_op = pb->is_user_op,
-                                  .nranks = n,
+                                  .nranks = flat->nranks,
                                   .view = flat};
 }
 
@@ -207,7 +212,8 @@ int coll__plan_rooted_level(struct coll__plan *plan,
     if (coll__team_of_leaders(&team, plan, pb, level, pb->root))
         return plan_status(plan);
     frame = (struct coll__frame){team.ranks, own, out};
-    inner = coll__level_problem(pb, pb->collective, level, team.n, 1, &flat);
+    coll__level_view(&flat, pb->view, level, team.n);
+    inner = coll__level_problem(pb, pb->collective, &flat);
     inner.root = team.leader;
     inner.rank = team.me;
     inner.count = pb->count;
@@ -223,10 +229,11 @@ double coll__rooted_levels_cost(const struct coll__problem *pb)
 
     for (int l = 0; l < pb->view->n_levels; l++) {
         int n = coll__level_fan(pb->view, l).most;
+        struct coll__problem inner;
         struct coll__view flat;
-        struct coll__problem inner =
-            coll__level_problem(pb, pb->collective, l, n, 1, &flat);
 
+        coll__level_view(&flat, pb->view, l, n);
+        inner = coll__level_problem(pb, pb->collective, &flat);
         inner.count = pb->count;
         time += coll__cheapest_cost(&inner, NULL);
     }

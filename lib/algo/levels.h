@@ -52,15 +52,17 @@ void coll__team_fini(struct coll__team *team);
 void coll__level_view(struct coll__view *flat, const struct coll__view *view,
                       int level, int n);
 
-/* Return a problem among n ranks on one level, without counts.
- *
- * Shapes:    *flat becomes its view, with the prices that apply if `flows` such
- *            problems run side by side in a group.
- */
+/* The same, with the prices that apply if the messages of `flows` such problems are
+ * under way side by side in a group. */
+void coll__level_view_of_flows(struct coll__view *flat,
+                               const struct coll__view *view, int level, int n,
+                               double flows);
+
+/* Return a problem among the ranks of such a view, without counts.  The view is its
+ * view, and must outlive it. */
 struct coll__problem coll__level_problem(const struct coll__problem *pb,
                                          enum coll_collective collective,
-                                         int level, int n, double flows,
-                                         struct coll__view *flat);
+                                         const struct coll__view *flat);
 
 /* Append the steps of an inner problem, by the cheapest algorithm for the problem
  * `priced` (the same problem, or a similar one).  among: NULL-terminated names of

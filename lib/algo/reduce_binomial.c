@@ -26,13 +26,13 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     struct coll__span tmp = coll__scratch(sum, is_root ? 0 : sum.len);
 
     if (f.operand >= 0 && f.operand < f.e) {
-        plan_absorb(plan, (pb->rank + 1) % p, 0, sum, own, tmp);
+        plan_absorb(plan, (pb->rank + 1) % p, sum, own, tmp);
         own = sum;
     }
     for (; f.operand >= 0 && bit < f.m && !(f.operand & bit); bit *= 2) {
         int child = coll__fold_rank(&f, f.operand + bit);
 
-        plan_absorb(plan, (top + child) % p, 0, sum, own, tmp);
+        plan_absorb(plan, (top + child) % p, sum, own, tmp);
         own = sum;
     }
     if (f.operand > 0)

@@ -25,7 +25,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     struct coll__span sum = coll__whole(pb, is_root ? BUF_OUT : BUF_TMP);
 
     if (v + 1 < p) {
-        plan_absorb(plan, coll__ring_at(view, p, place + 1), 0, sum, own,
+        plan_absorb(plan, coll__ring_at(view, p, place + 1), sum, own,
                     coll__scratch(sum, 0));
         own = sum;
     }

@@ -28,7 +28,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         struct coll__span sum = coll__cut(pb, whole, 2, t);
 
         for (int i = 0; i < at.n_down; i++) {
-            plan_absorb(plan, at.down[i], 0, sum, own,
+            plan_absorb(plan, at.down[i], sum, own,
                         coll__scratch(sum, free + sum.off));
             own = sum;
         }

@@ -94,7 +94,7 @@ static void absorb(struct hosts *h, struct coll__plan *plan, int peer,
 {
     size_t place = (size_t)(h->n_sums + h->n_absorbed++ % 2);
 
-    plan_absorb(plan, peer, 0, sum, own, coll__scratch(sum, place * h->slot));
+    plan_absorb(plan, peer, sum, own, coll__scratch(sum, place * h->slot));
 }
 
 /* Exchange with the two ranks of this host at a distance: send part after part to one

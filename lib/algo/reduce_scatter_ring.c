@@ -42,7 +42,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
         plan_send(plan, right, sum);
         sum = place(pb, part, s, slot);
-        plan_absorb(plan, left, 0, sum, own,
+        plan_absorb(plan, left, sum, own,
                     coll__scratch(sum, (size_t)(s % 2) * slot));
     }
     if (p == 1)

@@ -37,7 +37,7 @@ static void give(const struct coll__problem *pb, struct coll__plan *plan,
         plan_send(plan, first, coll__parts(pb, BUF_IN, first, n));
         return;
     }
-    coll__plan_pack(pb, plan, held(pb, 0, n), BUF_IN, first, n);
+    coll__plan_pack(pb, plan, held(pb, 0, n), first, n);
     plan_send(plan, first, held(pb, 0, n));
 }
 

@@ -196,10 +196,10 @@ static int read_in_place(struct program *program,
                          const struct coll__problem *pb,
                          const struct coll__slots *room)
 {
+    struct coll__direct of = {program->how.algo, pb, room, program->how.direct};
     struct coll__span *direct;
-    int rc = coll__plan_direct_reads(program->how.algo, pb, room,
-                                     coll__prog_plan(program->prog),
-                                     program->how.direct, &direct);
+    int rc =
+        coll__plan_direct_reads(&of, coll__prog_plan(program->prog), &direct);
 
     return rc ? rc : coll__prog_read_in_place(program->prog, direct);
 }

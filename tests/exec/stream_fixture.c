@@ -166,14 +166,13 @@ static int read_in_place(const struct coll__algo *algo, const struct deed *d,
                          struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = s->rank->tp;
-    unsigned bufs = 1u << BUF_OUT;
+    struct coll__direct of = {algo, &d->pb, room, 1u << BUF_OUT};
     struct coll__span *direct;
     int rc;
 
     if (!stream_scales(d))
-        bufs |= 1u << BUF_IN;
-    rc = coll__plan_direct_reads(algo, &d->pb, room, coll__prog_plan(prog),
-                                 bufs, &direct);
+        of.bufs |= 1u << BUF_IN;
+    rc = coll__plan_direct_reads(&of, coll__prog_plan(prog), &direct);
     if (rc)
         return rc;
     coll__prog_set_registered(
