@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comms.c - communicators: create, split, query, abort, destroy. */
 #include "lib/comm/comm.h"
+#include "lib/comm/create.h"
+#include "lib/comm/destroy.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/split.h"
 #include "lib/run/args.h"
 #include "lib/run/group.h"
 #include "lib/run/owner.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mem_stats.c - a communicator's memory: each module adds its own. */
 #include "lib/comm/comm.h"
+#include "lib/comm/create.h"
 #include "lib/run/args.h"
 #include "lib/run/owner.h"
 #include "lib/trace/log.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* register.c - GPU memory that a communicator's ranks read from each other in place. */
 #include "lib/comm/comm.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* requests.c - operations that the caller starts and waits for. */
+#include "lib/comm/create.h"
 #include "lib/run/args.h"
 #include "lib/run/owner.h"
 #include "lib/run/request.h"

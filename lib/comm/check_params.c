@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_params.c - check the environment's variables when a communicator is made. */
+#include "lib/comm/check_params.h"
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/limit.h"

@@ -15,9 +15,9 @@
 #ifndef COLL_LIB_COMM_COMM_H
 #define COLL_LIB_COMM_COMM_H
 
+#include "lib/comm/awaited.h"
 #include "lib/exec/routes.h"
 #include "lib/plan/view.h"
-#include "lib/proof/plan_set.h"
 #include "lib/topo/inside.h"
 #include "lib/trace/log.h"
 #include "lib/trace/recorder.h"
@@ -26,9 +26,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct coll__boot;
 struct coll__ctrl;
-struct coll__ctrl_part;
+struct coll__plan_set;
 struct coll__tune;
 
 #define MAX_TRANSPORTS 8
@@ -44,15 +43,6 @@ struct coll__settings {
     int is_reproducible;
     int is_checked; /* calls for streams are compared (COLL_CHECK) */
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
-};
-
-/* How to make a communicator. */
-struct coll__options {
-    double timeout;
-    int is_reproducible, is_deferred, wants_thread;
-    /* The communicator that this one is split from.  Its settings, tuning file and
-     * measured prices are inherited.  NULL: the environment decides. */
-    const struct coll_comm *parent;
 };
 
 /* The measured cost of messages between two hosts; alpha 0: not measured. */
@@ -85,13 +75,6 @@ struct coll__failure {
 struct coll__lost {
     double until; /* on the clock; 0: no connection broke */
     int peer;
-};
-
-/* When a communicator last made progress, and which checks were made since then.  Times
- * of coll__now(); all 0 while there is progress. */
-struct coll__patience {
-    double since, looked, asked;
-    double pause; /* s, before it asks again */
 };
 
 /* Whom its rank numbers mean: members.c. */
@@ -155,7 +138,7 @@ struct coll_comm {
     struct coll__links links;
     struct coll__view view;         /* who is near whom, what links cost */
     struct coll__tune *tune;        /* what was measured, or NULL */
-    struct coll__plan_set plan_set; /* COLL_PLAN_FILE's plans */
+    struct coll__plan_set *plan_set; /* COLL_PLAN_FILE's plans */
     struct coll__failure failure;
     struct coll__lost lost;
     struct coll__calls calls;
@@ -174,18 +157,6 @@ coll__history_of(struct coll_comm *comm, const struct coll__signature *sig)
                                                                : sig->series];
 }
 
-/* ---- create.c ------------------------------------------------------------ */
-
-/* Make a communicator over an open bootstrap, and close that. */
-int coll__comm_open(struct coll__boot *boot,
-                    const struct coll__options *options,
-                    struct coll_comm **comm);
-
-/* Make a communicator of some of the ranks of `whole`; the arguments are those of
- * coll__ctrl_divide(). */
-int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
-                      int are_along, struct coll_comm **comm);
-
 /* Was the communicator made by this process's parent, before fork()?  Then this process
  * must not use it.  Every call asks this first. */
 static inline int coll__comm_is_inherited(const struct coll_comm *comm)
@@ -193,141 +164,11 @@ static inline int coll__comm_is_inherited(const struct coll_comm *comm)
     return coll__is_inherited(comm->generation);
 }
 
-/* Log that the function `who` was called in a forked child.  Returns
- * COLL_ERR_INVALID. */
-int coll__comm_inherited(const char *who);
-
-/* Free the communicator's memory, also in a forked child.  No other process notices. */
-void coll__comm_free(struct coll_comm *comm);
-
-/* Add the bytes that the communicator holds.  As owner. */
-void coll__comm_bytes(const struct coll_comm *comm,
-                      struct coll_mem_stats *stats);
-
-/* Check every COLL_* variable of the environment (check_params.c).
- *
- * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
- *            value.  An unknown COLL_* name is a warning with the nearest one, or with
- *            the limit of the tuning file that has replaced it.
- */
-int coll__params_check(void);
-
-/* ---- split.c ------------------------------------------------------------- */
-
-/* Why a rank cannot take part in a split; all ranks refuse it then. */
-enum coll__split_fault {
-    SPLIT_OK,
-    SPLIT_COLOR,   /* below 0, and not COLL_NO_COLOR */
-    SPLIT_RUNNING, /* operations are running */
-    SPLIT_NULL     /* there is no place for the new communicator */
-};
-
-/* Where a rank wants to be. */
-struct coll__split {
-    enum coll__split_fault fault;
-    int color, key;
-};
-
-/* Split comm: ranks with the same color form a new communicator, ordered by key and
- * rank.  Collective, as owner, for the call `who`.
- *
- * Result:    COLL_OK and *part, NULL for COLL_NO_COLOR; a status, logged:
- *            COLL_ERR_INVALID on all ranks if one of them has a fault.
- */
-int coll__comm_split(struct coll_comm *comm, const char *who,
-                     const struct coll__split *wanted, struct coll_comm **part);
-
-/* ---- members.c ----------------------------------------------------------- */
-
-/* Note that rank r of comm, which is being made, is rank ranks[r] of `whole`.  COLL_OK
- * or COLL_ERR_NOMEM, logged; call fini() in both cases. */
-int coll__members_init(struct coll_comm *comm, const struct coll_comm *whole,
-                       const int *ranks);
-void coll__members_fini(struct coll_comm *comm);
-
-/* Write "in the group of ranks 1 3 5 of 8: ", or "" if comm is the first communicator
- * or has the same rank numbers. */
-void coll__members_text(const struct coll_comm *comm, char *text, size_t len);
-
-/* ---- fail.c -------------------------------------------------------------- */
-
-/* Fail the communicator here and on every other rank; the first failure
- * stays.  Any thread.  Returns status. */
-int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Fail the communicator on this rank only: the other ranks know already.  Any
- * thread. */
-void coll__comm_set_failure(struct coll_comm *comm, int status,
-                            const char *text);
-
-/* Fail this communicator only.  The caller passes the failure on to what depends on it.
- * Returns whether this was the first failure. */
-int coll__comm_note_failure(struct coll_comm *comm, int status,
-                            const char *text);
-
-/* Return the communicator's failure, logged for this thread, or COLL_OK. */
-int coll__comm_status(struct coll_comm *comm);
-
+/* Has the communicator failed?  Any thread. */
 static inline int coll__comm_has_failed(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&comm->failure.status, memory_order_relaxed) !=
            COLL_OK;
 }
-
-/* A program of the call failed with this status.  Find the cause and fail the
- * communicator.  COLL_OK means that the cause is not known yet: then ask
- * coll__comm_still_lost().
- *
- * Shapes:    fault: the transfer that failed; NULL if the transport as a whole, or the
- *            device, failed.
- */
-int coll__comm_run_failed(struct coll_comm *comm,
-                          const struct coll__signature *call,
-                          const struct coll__xfer *fault, int status);
-
-/* After coll__comm_run_failed() has returned COLL_OK: return the communicator's
- * failure, or COLL_OK while the cause is still not known. */
-int coll__comm_still_lost(struct coll_comm *comm);
-
-/* Look for messages that will never be received because the ranks called different
- * operations.  Done in a long wait, and before the history forgets a call.  COLL_OK or
- * a status. */
-int coll__comm_look_around(struct coll_comm *comm);
-
-#define COLL__DISAGREE                                                         \
-    "the ranks disagree: rank %d called %s where rank %d called %s; %s"
-#define COLL__SAME_CALLS                                                       \
-    "all ranks must call the same operations in the same order"
-
-/* ---- destroy.c ----------------------------------------------------------- */
-
-/* Destroy the communicator: no operation may still run.  Check that all ranks called
- * the same operations, and leave.  As owner; returns a status, logged. */
-int coll__comm_destroy(struct coll_comm *comm);
-
-/* Free the communicator in a forked child; the other ranks do not notice. */
-void coll__comm_abandon(struct coll_comm *comm);
-
-/* ---- links.c ------------------------------------------------------------- */
-
-/* Open transports in order of preference until all ranks reach each other, and
- * agree on the links' cost.  Collective.  Logged; closed by links_close(). */
-int coll__comm_links_open(struct coll_comm *comm,
-                          const struct coll__options *options);
-
-/* Gather len bytes of each rank over the control tree; arg: the communicator. */
-int coll__comm_exchange(void *arg, const void *in, size_t len, void *out);
-
-/* Describe the communicator for a transport.  The secret is not filled in: each
- * transport has one of its own. */
-struct coll__tp_env coll__comm_env(struct coll_comm *comm);
-
-void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
-
-/* ---- comm_view.c --------------------------------------------------------- */
-
-/* Group the ranks by what they share, and price the levels by the links. */
-int coll__comm_view_init(struct coll_comm *comm);
 
 #endif

@@ -5,6 +5,7 @@
  * All of it comes from what the ranks told each other when they met, so the view is
  * the same on every rank.
  */
+#include "lib/comm/comm_view.h"
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/map.h"

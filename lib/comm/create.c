@@ -6,12 +6,18 @@
  * fails on the way aborts, so that the others do not wait for it.  destroy.c has the
  * end.
  */
+#include "lib/comm/create.h"
+#include "lib/comm/check_params.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/attachment.h"
 #include "lib/comm/destroy.h"
+#include "lib/comm/fail.h"
 #include "lib/comm/history_signal.h"
+#include "lib/comm/links.h"
+#include "lib/comm/members.h"
 #include "lib/comm/stall.h"
 #include "lib/price/select.h"
+#include "lib/proof/plan_set.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
@@ -272,7 +278,9 @@ void coll__comm_free(struct coll_comm *comm)
     free(comm->links.routes.to);
     coll__view_fini(&comm->view);
     coll__tune_free(comm->tune);
-    coll__plan_set_close(&comm->plan_set);
+    if (comm->plan_set)
+        coll__plan_set_close(comm->plan_set);
+    free(comm->plan_set);
     free(comm->peers);
     free(comm->calls.n_sent);
     free(comm->calls.n_received);
@@ -311,7 +319,8 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     comm->calls.n_sent = calloc(N_SERIES * n, sizeof(*comm->calls.n_sent));
     comm->calls.n_received =
         calloc(N_SERIES * n, sizeof(*comm->calls.n_received));
-    if (comm->calls.n_sent && comm->calls.n_received &&
+    comm->plan_set = calloc(1, sizeof(*comm->plan_set));
+    if (comm->calls.n_sent && comm->calls.n_received && comm->plan_set &&
         coll__attachments_open(comm) == COLL_OK)
         return comm;
     log_error("comm", "no memory for a communicator of %d ranks", size);
@@ -331,9 +340,9 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     if (rc == COLL_OK && !options->parent)
         rc = coll__recorder_open(comm->rank, comm->size);
     if (rc == COLL_OK)
-        rc = coll__plan_set_open(&comm->plan_set,
+        rc = coll__plan_set_open(comm->plan_set,
                                  coll__param_text(PARAM_PLAN_FILE));
-    comm->settings.plans = comm->plan_set.hash;
+    comm->settings.plans = comm->plan_set->hash;
     if (rc == COLL_OK)
         rc = comm->peers ? take_over(comm, options) : meet(comm);
     if (rc == COLL_OK)

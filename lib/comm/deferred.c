@@ -16,6 +16,7 @@
  * A deferred communicator is in the list, or in the hands of one thread that took it
  * from there under the lock; no other thread touches it then.
  */
+#include "lib/comm/comm.h"
 #include "lib/comm/destroy.h"
 #include "lib/trace/log.h"
 #include "lib/comm/copies.h"

@@ -13,6 +13,10 @@
  */
 #include "lib/comm/destroy.h"
 #include "lib/comm/attachment.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/links.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"

@@ -3,9 +3,16 @@
 #ifndef COLL_LIB_COMM_DESTROY_H
 #define COLL_LIB_COMM_DESTROY_H
 
-#include "lib/comm/comm.h"
+struct coll_comm;
 
 /* ---- destroy.c ------------------------------------------------------------- */
+
+/* Destroy the communicator: no operation may still run.  Check that all ranks called
+ * the same operations, and leave.  As owner; returns a status, logged. */
+int coll__comm_destroy(struct coll_comm *comm);
+
+/* Free the communicator in a forked child; the other ranks do not notice. */
+void coll__comm_abandon(struct coll_comm *comm);
 
 /* Continue the destruction of a communicator that has sent its final check, at most
  * until coll__now() reaches `until`.

@@ -4,9 +4,11 @@
  * The first failure stays: it writes the text and then the status.  Each later call
  * returns that status and sets that sentence as its thread's last error.
  */
+#include "lib/comm/fail.h"
 #include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/algorithm_id.h"
+#include "lib/comm/members.h"
 #include "lib/exec/sleep.h"
 #include "lib/trace/log.h"
 #include "lib/util/text.h"

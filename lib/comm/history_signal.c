@@ -7,10 +7,12 @@
  * communicator.
  */
 #include "lib/comm/history_signal.h"
+#include "lib/comm/comm.h"
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
 #include "lib/ctrl/ctrl.h"
+#include "lib/trace/recorder.h"
 
 #include <errno.h>
 #include <signal.h>

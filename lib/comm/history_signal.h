@@ -4,7 +4,7 @@
 #ifndef COLL_LIB_COMM_HISTORY_SIGNAL_H
 #define COLL_LIB_COMM_HISTORY_SIGNAL_H
 
-#include "lib/comm/comm.h"
+struct coll_comm;
 
 /* Add the communicator to the file; remove it, also in a child.  The first communicator
  * installs a handler for SIGUSR2 if the program has none, and the last one removes

@@ -5,14 +5,21 @@
  * every rank: a job within one host never starts the network.  prices.c combines what
  * the transports say of their links' cost.
  */
+#include "lib/comm/links.h"
 #include "lib/comm/attachment.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/comm_view.h"
+#include "lib/comm/create.h"
 #include "lib/comm/prices.h"
+#include "lib/exec/routes.h"
+#include "lib/topo/inside.h"
 #include "lib/topo/rails.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "lib/net/auth.h"
 #include "lib/ctrl/ctrl.h"
+#include "transports/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,19 @@
 libcore_la_SOURCES += \
 	%D%/algorithm_id.c %D%/algorithm_id.h \
 	%D%/attachment.c %D%/attachment.h \
-	%D%/check_params.c \
+	%D%/awaited.h \
+	%D%/check_params.c %D%/check_params.h \
 	%D%/comm.h \
-	%D%/comm_view.c \
+	%D%/comm_view.c %D%/comm_view.h \
 	%D%/copies.c %D%/copies.h \
-	%D%/create.c \
+	%D%/create.c %D%/create.h \
 	%D%/deferred.c \
 	%D%/destroy.c %D%/destroy.h \
-	%D%/fail.c \
+	%D%/fail.c %D%/fail.h \
 	%D%/history_signal.c %D%/history_signal.h \
-	%D%/links.c \
+	%D%/links.c %D%/links.h \
 	%D%/measure.c \
-	%D%/members.c \
+	%D%/members.c %D%/members.h \
 	%D%/prices.c %D%/prices.h \
-	%D%/split.c \
+	%D%/split.c %D%/split.h \
 	%D%/stall.c %D%/stall.h

@@ -24,6 +24,8 @@
  * Results are rounded to half powers of two, so that equal runs mostly choose the same
  * algorithms.
  */
+#include "lib/comm/comm.h"
+#include "lib/comm/fail.h"
 #include "lib/comm/prices.h"
 #include "lib/exec/wait.h"
 #include "lib/trace/log.h"

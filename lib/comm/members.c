@@ -6,6 +6,7 @@
  * with its ranks' numbers in the first one, in order; arithmetic sequences (rows,
  * columns) are shortened.
  */
+#include "lib/comm/members.h"
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 

@@ -12,6 +12,8 @@
  * the result.  A communicator made from another one inherits what was measured.
  */
 #include "lib/comm/prices.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/links.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "lib/price/tune.h"

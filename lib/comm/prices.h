@@ -3,7 +3,11 @@
 #ifndef COLL_LIB_COMM_PRICES_H
 #define COLL_LIB_COMM_PRICES_H
 
-#include "lib/comm/comm.h"
+#include <stdint.h>
+
+struct coll__link;
+struct coll__measured;
+struct coll_comm;
 
 /* ---- prices.c ------------------------------------------------------------ */
 

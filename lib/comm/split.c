@@ -7,7 +7,10 @@
  * waits.  Afterwards the groups are independent: a failure of one does not touch the
  * others.
  */
+#include "lib/comm/split.h"
 #include "lib/comm/comm.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
 #include "lib/net/auth.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"

@@ -26,6 +26,9 @@
  */
 #include "lib/comm/stall.h"
 #include "lib/comm/algorithm_id.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/members.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

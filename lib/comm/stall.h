@@ -3,33 +3,10 @@
 #ifndef COLL_LIB_COMM_STALL_H
 #define COLL_LIB_COMM_STALL_H
 
-#include "lib/comm/comm.h"
+#include "lib/comm/awaited.h"
 #include "lib/ctrl/ctrl.h"
 
-/* What was done about a call that waits for longer than COLL_STALL_WARN; times on the
- * clock. */
-struct coll__stall {
-    uint64_t seq; /* of the call */
-    double asked; /* when ranks were asked who is missing */
-    double said;  /* since when it had waited as that was reported, or 0 */
-};
-
-/* A call that somebody may wait for. */
-struct coll__call {
-    struct coll_comm *comm;
-    struct coll__signature sig;
-    int is_p2p;
-    /* Times of coll__now(), 0 before: when the wait for the call began, when the stall
-     * check last looked at it, and when its deadline was found to have passed. */
-    double waits_since, considered, expired;
-    struct coll__stall stall;
-};
-
-/* A wait for the call begins. */
-static inline void coll__wait_begin(struct coll__call *call)
-{
-    call->waits_since = 0;
-}
+struct coll_comm;
 
 /* Nothing moved in a wait for the call: is it too long, or is something wrong?  As
  * owner.  Never waits.
@@ -55,12 +32,6 @@ void coll__stall_end(struct coll__call *call);
 
 /* Something of the communicator moved.  As owner. */
 void coll__patience_end(struct coll_comm *comm);
-
-static inline void coll__patience_moved(struct coll_comm *comm)
-{
-    if (comm->patience.since)
-        coll__patience_end(comm);
-}
 
 /* Compare another rank's call with this rank's: the function `judge` of
  * coll__ctrl_events. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* buffers.c - check a caller's buffers: are they NULL, in place, or do they overlap by
  * mistake? */
+#include "lib/plan/plan.h"
 #include "lib/run/args.h"
 
 /* A run of bytes. */

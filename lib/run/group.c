@@ -9,6 +9,8 @@
  * all ranks of a communicator have in common.
  */
 #include "lib/run/request.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
 #include "lib/run/args.h"
 #include "lib/run/group.h"
 #include "lib/run/owner.h"

@@ -9,6 +9,8 @@
  * place in the transport as it begins.
  */
 #include "lib/run/request.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/links.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
@@ -371,8 +373,8 @@ int coll__run_progress(struct coll_comm *comm, int *moved)
 {
     int rc = progress(comm, moved);
 
-    if (*moved)
-        coll__patience_moved(comm);
+    if (*moved && comm->patience.since)
+        coll__patience_end(comm);
     return rc;
 }
 

@@ -2,6 +2,8 @@
 /* request.c - requests: the plan and program of an operation, made once and started
  * any number of times. */
 #include "lib/run/request.h"
+#include "lib/comm/fail.h"
+#include "lib/proof/plan_set.h"
 #include "lib/run/args.h"
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
@@ -108,7 +110,7 @@ int coll__request_plan(const struct coll_comm *comm,
     const struct coll__algo *algo;
     int rc = args->algo && *args->algo
                  ? COLL_ERR_UNSUPPORTED
-                 : coll__plan_set_find(&comm->plan_set, pb, plan);
+                 : coll__plan_set_find(comm->plan_set, pb, plan);
 
     *seconds = 0; /* nothing is predicted for a plan from a file */
     if (rc != COLL_ERR_UNSUPPORTED)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run.c - the life of what lib/run keeps on a communicator. */
 #include "lib/run/run.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
 #include "lib/run/owner.h"
 #include "lib/run/request.h"
 #include "lib/run/stream_calls.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* calls.c - calls for a device's stream: check each (check_calls.c) and choose the path
  * that carries it out. */
+#include "lib/comm/fail.h"
 #include "lib/run/owner.h"
 #include "lib/run/args.h"
 #include "lib/stream/subcomms.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* captured.c - staged batches in a captured graph; captured.h describes the protocol. */
+#include "lib/comm/fail.h"
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"

@@ -15,6 +15,9 @@
  * of the communicator's stage, as those of programs.c do.
  */
 #include "lib/stream/host_levels.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/links.h"
+#include "lib/comm/split.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/subcomms.h"
 #include "lib/stream/staged.h"

@@ -13,6 +13,8 @@
  * stands still is noticed in any case (watch.h).
  */
 #include "lib/stream/programs.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/links.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/gpu_view.h"
 #include "lib/stream/staged.h"

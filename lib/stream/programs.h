@@ -4,11 +4,12 @@
 #ifndef COLL_LIB_STREAM_PROGRAMS_H
 #define COLL_LIB_STREAM_PROGRAMS_H
 
-#include "lib/comm/comm.h"
+#include "lib/plan/plan.h"
 #include "transports/stream.h"
 
 struct coll__batch;
 struct coll__stream_call;
+struct coll_comm;
 struct coll_mem_stats;
 
 /* Has a stream still to pass an operation that it carries out by itself?  Captured ones

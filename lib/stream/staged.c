@@ -24,6 +24,7 @@
  * Captured batches work the same way with other words: captured.h.
  */
 #include "lib/stream/staged.h"
+#include "lib/comm/fail.h"
 #include "lib/stream/calls.h"
 #include "lib/run/cache.h"
 #include "lib/trace/log.h"

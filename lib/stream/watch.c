@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watch.c - notices streams that stand still; watch.h says why. */
 #include "lib/stream/watch.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/fail.h"
 #include "lib/comm/stall.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 #include "transports/stream.h"
 

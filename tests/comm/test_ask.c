@@ -4,6 +4,7 @@
  *
  * The linker gives this file what the library would wait by (local.mk). */
 #include "lib/comm/comm.h"
+#include "lib/comm/fail.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/support/patience.h"

@@ -7,6 +7,7 @@
  * still but for polls: one that finds a message under way sets it to the arrival.
  */
 #include "lib/comm/comm.h"
+#include "lib/comm/fail.h"
 #include "lib/comm/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

@@ -8,6 +8,7 @@
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,9 @@
  * choices.
  */
 #include "lib/comm/comm.h"
+#include "lib/comm/comm_view.h"
 #include "lib/comm/prices.h"
+#include "lib/plan/all_ranks.h"
 #include "lib/price/select.h"
 #include "tools/sim/fabric.h"
 #include "tools/sim/sim.h"
