@@ -200,7 +200,7 @@ static void print_start(const struct duel *d)
 
     fill_row(&row, d, &none);
     if (d->args.form != TABLE_TEXT) {
-        table_print_heads(&row, d->args.form);
+        table_print_heads(stdout, &row, d->args.form);
         return;
     }
     printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s\n",
@@ -209,7 +209,7 @@ static void print_start(const struct duel *d)
     printf("# type %s, op %s, %d turns each, verification %s\n",
            coll_type_name(d->args.type), coll_op_name(d->args.op), TURNS,
            d->args.checks ? "of every element" : "off");
-    table_print_heads(&row, d->args.form);
+    table_print_heads(stdout, &row, d->args.form);
 }
 
 static void print_result(const struct duel *d, const struct result *r)
@@ -217,7 +217,7 @@ static void print_result(const struct duel *d, const struct result *r)
     struct table_row row;
 
     fill_row(&row, d, r);
-    table_print_row(&row, d->args.form);
+    table_print_row(stdout, &row, d->args.form);
 }
 
 /* ---- all ------------------------------------------------------------------- */

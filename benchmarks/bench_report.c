@@ -145,7 +145,7 @@ void bench_report_start(const struct bench_op *op,
     if (args->form == TABLE_TEXT)
         start_text(op, mode, args, comm, barrier);
     fill_row(&row, op, args, comm, &none);
-    table_print_heads(&row, args->form);
+    table_print_heads(stdout, &row, args->form);
 }
 
 void bench_report_line(const struct bench_op *op, const struct bench_args *args,
@@ -155,5 +155,5 @@ void bench_report_line(const struct bench_op *op, const struct bench_args *args,
     struct table_row row;
 
     fill_row(&row, op, args, comm, r);
-    table_print_row(&row, args->form);
+    table_print_row(stdout, &row, args->form);
 }

@@ -303,7 +303,7 @@ static void print_start(const struct overlap *o)
 
     fill_row(&row, o, &none);
     if (o->args.form != TABLE_TEXT) {
-        table_print_heads(&row, o->args.form);
+        table_print_heads(stdout, &row, o->args.form);
         return;
     }
     printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s, "
@@ -318,7 +318,7 @@ static void print_start(const struct overlap *o)
          "allreduce beside it;");
     puts("# exposed: what start and wait still take; cpu: the processors' time "
          "that comes on top");
-    table_print_heads(&row, o->args.form);
+    table_print_heads(stdout, &row, o->args.form);
 }
 
 static void print_result(const struct overlap *o, const struct result *r)
@@ -326,7 +326,7 @@ static void print_result(const struct overlap *o, const struct result *r)
     struct table_row row;
 
     fill_row(&row, o, r);
-    table_print_row(&row, o->args.form);
+    table_print_row(stdout, &row, o->args.form);
 }
 
 /* ---- all ---------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * that makes JSON.  If no section is asked for, all are shown.
  */
 #include "tools/common/program.h"
+#include "tools/common/table.h"
 #include <coll/coll.h>
 
 #include <jansson.h>
@@ -68,18 +69,42 @@ static json_t *json_build(void)
 
 /* ---- transports -------------------------------------------------------- */
 
+static void fill_row(struct table_row *row, const char *transport,
+                     const char *is_allowed, const char *is_usable,
+                     const char *what)
+{
+    *row = (struct table_row){.n = 0};
+    row_text(row, NULL, "transport", -9, transport);
+    row_text(row, NULL, "allowed", -7, is_allowed);
+    row_text(row, NULL, "usable", -6, is_usable);
+    row_text(row, NULL, "what", -1, what);
+}
+
+static void print_transport(const struct coll_transport_info *t)
+{
+    char what[sizeof(t->what) + sizeof(t->why) + 32];
+    struct table_row row;
+
+    snprintf(what, sizeof(what), "%s%s%s", t->what,
+             t->is_usable ? "" : "; not usable: ", t->is_usable ? "" : t->why);
+    fill_row(&row, t->name, t->is_allowed ? "yes" : "no",
+             t->is_usable ? "yes" : "no", what);
+    table_print_row(stdout, &row, TABLE_PLAIN);
+    if (!t->note[0])
+        return;
+    fill_row(&row, "", "", "", t->note);
+    table_print_row(stdout, &row, TABLE_PLAIN);
+}
+
 static int print_transports(void)
 {
     struct coll_transport_info t;
+    struct table_row row;
 
-    printf("%-10s %-8s %-7s %s\n", "transport", "allowed", "usable", "what");
-    for (size_t i = 0; !coll_transport_list(i, &t); i++) {
-        printf("%-10s %-8s %-7s %s%s%s\n", t.name, t.is_allowed ? "yes" : "no",
-               t.is_usable ? "yes" : "no", t.what,
-               t.is_usable ? "" : "; not usable: ", t.is_usable ? "" : t.why);
-        if (t.note[0])
-            printf("%-27s %s\n", "", t.note);
-    }
+    fill_row(&row, "", "", "", "");
+    table_print_heads(stdout, &row, TABLE_PLAIN);
+    for (size_t i = 0; !coll_transport_list(i, &t); i++)
+        print_transport(&t);
     return 0;
 }
 

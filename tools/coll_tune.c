@@ -72,7 +72,7 @@ static void print_row(const struct tune_row *row)
         char text[2][24];
 
         fill_row(&out, row, &row->candidates[c], text);
-        table_print_row(&out, TABLE_TEXT);
+        table_print_row(stdout, &out, TABLE_TEXT);
     }
 }
 
@@ -84,7 +84,7 @@ static void print_heads(void)
     char text[2][24];
 
     fill_row(&heads, &no_row, &no_candidate, text);
-    table_print_heads(&heads, TABLE_TEXT);
+    table_print_heads(stdout, &heads, TABLE_TEXT);
 }
 
 static void print_table(const struct coll_comm *comm,

@@ -7,6 +7,7 @@
  * of them; the table has the medians.
  */
 #include "tools/collrun.h"
+#include "tools/common/table.h"
 
 #include <jansson.h>
 
@@ -190,17 +191,43 @@ static double efficiency(const struct size *size)
     return speed_up(size) * table.sizes[0].n / size->n;
 }
 
-static void print_table(void)
+/* Add a figure: the table has `digits` digits of it, and the CSV has six. */
+static void add(struct table_row *row, const char *key, const char *head,
+                int width, int digits, double value)
 {
-    puts("procs   total [s]   s/epoch   images/s   speed-up   efficiency   "
-         "comm exposed   accuracy");
-    for (int i = 0; i < table.n_sizes; i++) {
-        const struct size *s = &table.sizes[i];
+    row_real(row, NULL, head, width, digits, value);
+    row_real(row, key, NULL, 0, 6, value);
+}
 
-        printf("%5d%12.1f%10.1f%11.0f%11.2f%12.1f%%%14.1f%%%11.4f\n", s->n,
-               s->median[TOTAL], s->median[EPOCH], s->median[RATE], speed_up(s),
-               100 * efficiency(s), 100 * s->median[EXPOSED],
-               s->median[ACCURACY]);
+static void add_share(struct table_row *row, const char *key, const char *head,
+                      int width, double value)
+{
+    row_share(row, head, width, 1, value);
+    row_real(row, key, NULL, 0, 6, value);
+}
+
+static void fill_row(struct table_row *row, const struct size *size)
+{
+    *row = (struct table_row){.n = 0};
+    row_count(row, "procs", "procs", 5, (unsigned)size->n);
+    add(row, "total_s", "total [s]", 11, 1, size->median[TOTAL]);
+    add(row, "s_per_epoch", "s/epoch", 9, 1, size->median[EPOCH]);
+    add(row, "images_per_s", "images/s", 10, 0, size->median[RATE]);
+    add(row, "speed_up", "speed-up", 10, 2, speed_up(size));
+    add_share(row, "efficiency", "efficiency", 12, efficiency(size));
+    add_share(row, "comm_exposed", "comm exposed", 14, size->median[EXPOSED]);
+    add(row, "accuracy", "accuracy", 10, 4, size->median[ACCURACY]);
+}
+
+static void print_table(FILE *to, enum table_form form)
+{
+    struct table_row row;
+
+    fill_row(&row, &table.sizes[0]);
+    table_print_heads(to, &row, form);
+    for (int i = 0; i < table.n_sizes; i++) {
+        fill_row(&row, &table.sizes[i]);
+        table_print_row(to, &row, form);
     }
 }
 
@@ -229,17 +256,7 @@ static int write_csv(const char *given)
     is_bad = !to;
 
     if (to) {
-        fputs("procs,total_s,s_per_epoch,images_per_s,speed_up,efficiency,"
-              "comm_exposed,accuracy\n",
-              to);
-        for (int i = 0; i < table.n_sizes; i++) {
-            const struct size *s = &table.sizes[i];
-
-            fprintf(to, "%d,%.6g,%.6g,%.6g,%.4f,%.4f,%.4f,%.4f\n", s->n,
-                    s->median[TOTAL], s->median[EPOCH], s->median[RATE],
-                    speed_up(s), efficiency(s), s->median[EXPOSED],
-                    s->median[ACCURACY]);
-        }
+        print_table(to, TABLE_CSV);
         is_bad = ferror(to);
         is_bad |= fclose(to);
     }
@@ -264,7 +281,7 @@ static int make_table(const struct options *options)
                 median_of(table.sizes[i].figures[f], table.n_rounds);
     if (*table.model)
         printf("model %s\n", table.model);
-    print_table();
+    print_table(stdout, TABLE_PLAIN);
     return options->csv ? write_csv(options->csv) : EXIT_SUCCESS;
 }
 

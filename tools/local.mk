@@ -17,7 +17,7 @@ bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
 tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_history_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_info_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
+tools_coll_info_LDADD = libprogram.la libtable.la libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/common/cores.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
@@ -27,7 +27,7 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_ended.c %D%/collrun_tree.c %D%/collrun_tree.h \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)
-tools_collrun_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
+tools_collrun_LDADD = libprogram.la libtable.la libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
 tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks.h \
 	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c

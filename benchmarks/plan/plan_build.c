@@ -243,7 +243,7 @@ static void print_start(const struct options *o)
                "of %d ranks, plans of %d ranks a row\n",
                coll_version(), o->bytes, o->chunk, PER_HOST, o->n_samples);
     fill_row(&heads, &no_problem, "", &no_row);
-    table_print_heads(&heads, form_of(o));
+    table_print_heads(stdout, &heads, form_of(o));
 }
 
 static void print_row(const struct options *o, const struct coll__problem *pb,
@@ -252,7 +252,7 @@ static void print_row(const struct options *o, const struct coll__problem *pb,
     struct table_row out;
 
     fill_row(&out, pb, algo, row);
-    table_print_row(&out, form_of(o));
+    table_print_row(stdout, &out, form_of(o));
 }
 
 /* ---- all ------------------------------------------------------------------ */

@@ -8,7 +8,7 @@ libcompare_la_SOURCES = %D%/args.c %D%/cell.c %D%/compare.h %D%/forms.c \
 	tools/common/cores.h tools/common/gnuplot.h
 libcompare_la_CPPFLAGS = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
 libcompare_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-libcompare_la_LIBADD = libbenchdevice.la libprogram.la
+libcompare_la_LIBADD = libbenchdevice.la libprogram.la libtable.la
 compare_libs = libcompare.la $(JANSSON_LIBS) -lm
 
 # compare is a name that others have, too: it is installed as coll_compare

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* text.c - the table. */
 #include "benchmarks/rivals/compare.h"
+#include "tools/common/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,18 +62,7 @@ void text_head(const struct result *r)
            "one operation\n");
 }
 
-static void print_columns(const struct result *r)
-{
-    printf("\n%5s %-14s %6s", "ranks", "collective", "bytes");
-    for (int f = 0; f < N_FORMS; f++)
-        if (is_shown(r, f))
-            printf(" %8s", heads[f].time);
-    printf("  %-11s %7s %7s", "best rival", "ratio", "spread");
-    for (int f = 0; f < N_FORMS; f++)
-        if (forms[f].is_own && is_shown(r, f))
-            printf(" %7s", heads[f].limit);
-    printf(" %9s\n", "p99[us]");
-}
+/* ---- limits --------------------------------------------------------------- */
 
 static void print_gpu_limits(const struct result *r)
 {
@@ -83,34 +73,129 @@ static void print_gpu_limits(const struct result *r)
            limits->gpu_small * 1e6);
     printf("# GB/s read and written by cuMemcpyAsync, inside of a GPU\n");
     for (int a = 0; a < limits->n_areas; a++) {
+        struct table_row row = {.n = 0};
         char bytes[16];
 
         text_bytes(limits->areas[a].bytes, bytes);
-        printf("# %22s %8.1f\n", bytes, limits->areas[a].copy[1][0] * 1e-9);
+        row_text(&row, NULL, "bytes", 22, bytes);
+        row_real(&row, NULL, "copy", 8, 1, limits->areas[a].copy[1][0] * 1e-9);
+        table_print_row(stdout, &row, TABLE_REMARK);
+    }
+}
+
+/* The row borrows `bytes`. */
+static void fill_area(struct table_row *row, const struct area *area,
+                      char bytes[16])
+{
+    static const char *const copy[] = {"copy/1", "copy/all"};
+    static const char *const sum[] = {"sum/1", "sum/all"};
+    static const char *const past[] = {"nt/1", "nt/all"};
+
+    text_bytes(area->bytes, bytes);
+    *row = (struct table_row){.n = 0};
+    row_text(row, NULL, "GB/s read and written:", 22, bytes);
+    for (int all = 0; all < 2; all++) {
+        row_real(row, NULL, copy[all], 8, 1, area->copy[all][0] * 1e-9);
+        row_real(row, NULL, past[all], 8, 1, area->copy[all][1] * 1e-9);
+        row_real(row, NULL, sum[all], 8, 1, area->sum[all][0] * 1e-9);
+        row_real(row, NULL, past[all], 8, 1, area->sum[all][1] * 1e-9);
     }
 }
 
 static void print_host_limits(const struct limits *limits)
 {
+    static const struct area none;
+    struct table_row row;
+    char bytes[16];
+
     printf("# limits: flag exchange %.0f ns, round trip %.0f ns, yield round "
            "trip %.0f ns\n",
            limits->exchange * 1e9, limits->round_trip * 1e9,
            limits->yield * 1e9);
-    printf("# GB/s read and written: %8s %8s %8s %8s %8s %8s %8s %8s\n",
-           "copy/1", "nt/1", "sum/1", "nt/1", "copy/all", "nt/all", "sum/all",
-           "nt/all");
+    fill_area(&row, &none, bytes);
+    table_print_heads(stdout, &row, TABLE_REMARK);
     for (int a = 0; a < limits->n_areas; a++) {
-        const struct area *area = &limits->areas[a];
-        char bytes[16];
-
-        text_bytes(area->bytes, bytes);
-        printf("# %22s", bytes);
-        for (int all = 0; all < 2; all++)
-            printf(" %8.1f %8.1f %8.1f %8.1f", area->copy[all][0] * 1e-9,
-                   area->copy[all][1] * 1e-9, area->sum[all][0] * 1e-9,
-                   area->sum[all][1] * 1e-9);
-        putchar('\n');
+        fill_area(&row, &limits->areas[a], bytes);
+        table_print_row(stdout, &row, TABLE_REMARK);
     }
+}
+
+/* ---- cells ---------------------------------------------------------------- */
+
+static void add_outcome(struct table_row *row, const char *head,
+                        const struct outcome *o)
+{
+    static const char *const words[] = {[NO_JOB] = "n/a",
+                                        [NO_OPERATION] = "n/a",
+                                        [FAILED] = "failed",
+                                        [TOO_SLOW] = "too slow",
+                                        [MEASURED] = "WRONG"};
+
+    if (o->status == MEASURED && !o->wrong)
+        row_real(row, NULL, head, 8, o->median < 1e-3 ? 2 : 0, o->median * 1e6);
+    else
+        row_text(row, NULL, head, 8, words[o->status]);
+}
+
+/* Add libcoll's share of the limit, or how many times slower it is if it encrypts. */
+static void add_share(struct table_row *row, const struct cell *cell, int f)
+{
+    double seconds = cell->outcomes[f].median;
+
+    if (!(seconds > 0))
+        row_text(row, NULL, heads[f].limit, 7, "n/a");
+    else if (forms[f].variable)
+        row_real(row, NULL, heads[f].limit, 7, 2,
+                 seconds / cell->outcomes[0].median);
+    else
+        row_share(row, heads[f].limit, 7, 0, cell->limit / seconds);
+}
+
+static void add_verdict(struct table_row *row, const struct cell *cell)
+{
+    row_text(row, NULL, "best rival", -11,
+             cell->best ? forms[cell->best].name : "none");
+    if (cell->ratio > 0)
+        row_real(row, NULL, "ratio", 7, 2, cell->ratio);
+    else
+        row_text(row, NULL, "ratio", 7, "n/a");
+    if (cell->outcomes[0].n_rounds > 1)
+        row_share(row, "spread", 7, 0, cell->spread);
+    else
+        row_text(row, NULL, "spread", 7, "-"); /* one round has no spread */
+}
+
+/* The row borrows `bytes`. */
+static void fill_row(struct table_row *row, const struct result *r,
+                     const struct cell *cell, char bytes[16])
+{
+    double p99 = cell->outcomes[0].p99;
+
+    text_bytes(cell->bytes, bytes);
+    *row = (struct table_row){.n = 0};
+    row_count(row, NULL, "ranks", 5, (unsigned)cell->ranks);
+    row_text(row, NULL, "collective", -14, op_names[cell->op]);
+    row_text(row, NULL, "bytes", 6, cell->op == PEER_BARRIER ? "-" : bytes);
+    for (int f = 0; f < N_FORMS; f++)
+        if (is_shown(r, f))
+            add_outcome(row, heads[f].time, &cell->outcomes[f]);
+    add_verdict(row, cell);
+    for (int f = 0; f < N_FORMS; f++)
+        if (forms[f].is_own && is_shown(r, f))
+            add_share(row, cell, f);
+    if (p99 > 0)
+        row_real(row, NULL, "p99[us]", 9, 1, p99 * 1e6);
+}
+
+static void print_columns(const struct result *r)
+{
+    static const struct cell none = {.outcomes = {{.p99 = 1}}};
+    struct table_row row;
+    char bytes[16];
+
+    fill_row(&row, r, &none, bytes);
+    putchar('\n');
+    table_print_heads(stdout, &row, TABLE_PLAIN);
 }
 
 void text_limits(const struct result *r)
@@ -120,68 +205,18 @@ void text_limits(const struct result *r)
     else if (!r->args->hosts.n)
         print_host_limits(&r->limits);
     print_columns(r);
-    fflush(stdout);
-}
-
-static void print_outcome(const struct outcome *o)
-{
-    char text[32];
-
-    if (o->status != MEASURED)
-        snprintf(text, sizeof(text), "%s",
-                 o->status == FAILED     ? "failed"
-                 : o->status == TOO_SLOW ? "too slow"
-                                         : "n/a");
-    else if (o->wrong)
-        snprintf(text, sizeof(text), "WRONG");
-    else
-        snprintf(text, sizeof(text), o->median < 1e-3 ? "%.2f" : "%.0f",
-                 o->median * 1e6);
-    printf(" %8s", text);
-}
-
-static void print_shares(const struct result *r, const struct cell *cell)
-{
-    for (int f = 0; f < N_FORMS; f++) {
-        double seconds = cell->outcomes[f].median;
-
-        if (!is_shown(r, f))
-            continue;
-        if (forms[f].variable && seconds > 0)
-            printf(" %7.2f", seconds / cell->outcomes[0].median);
-        else if (forms[f].is_own && seconds > 0)
-            printf(" %6.0f%%", cell->limit / seconds * 100);
-        else if (forms[f].is_own)
-            printf(" %7s", "n/a");
-    }
 }
 
 void text_cell(const struct result *r, const struct cell *cell)
 {
-    const struct outcome *ours = &cell->outcomes[0];
+    struct table_row row;
     char bytes[16];
 
-    text_bytes(cell->bytes, bytes);
-    printf("%5d %-14s %6s", cell->ranks, op_names[cell->op],
-           cell->op == PEER_BARRIER ? "-" : bytes);
-    for (int f = 0; f < N_FORMS; f++)
-        if (is_shown(r, f))
-            print_outcome(&cell->outcomes[f]);
-    printf("  %-11s", cell->best ? forms[cell->best].name : "none");
-    if (cell->ratio > 0)
-        printf(" %7.2f", cell->ratio);
-    else
-        printf(" %7s", "n/a");
-    if (ours->n_rounds > 1)
-        printf(" %6.0f%%", cell->spread * 100);
-    else
-        printf(" %7s", "-"); /* one round has no spread */
-    print_shares(r, cell);
-    if (ours->p99 > 0)
-        printf(" %9.1f", ours->p99 * 1e6);
-    putchar('\n');
-    fflush(stdout);
+    fill_row(&row, r, cell, bytes);
+    table_print_row(stdout, &row, TABLE_PLAIN);
 }
+
+/* ---- the end -------------------------------------------------------------- */
 
 static void print_below(const struct result *r, double gate)
 {

@@ -64,7 +64,7 @@ stops=$!
 # ---- the table, the JSON, the gate
 run 0 $small -s 8,1K --json "$json" --gate 0
 [ "$(grep -c '"collective":' "$json")" = 11 ] || fail "not 5 x 2 + 1 cells"
-[ "$(grep -c '^    2 [a-z_]* ' "$out")" = 11 ] || fail "not 11 rows"
+[ "$(grep -c '^    2  [a-z_]* ' "$out")" = 11 ] || fail "not 11 rows"
 grep '"wrong":' "$json" | grep -qv '"wrong": 0,' && fail "wrong results"
 [ "$(grep -c '"libcoll": {' "$json")" = 11 ] || fail "libcoll lacks a cell"
 [ "$(grep -c '"coll-mem": {' "$json")" = 11 ] || fail "coll-mem lacks a cell"
@@ -103,7 +103,7 @@ grep -q 'no rival to compare with' "$out" || fail "coll-mem is a rival"
 [ "$(grep -c '"coll-mem": {' "$json")" = 11 ] || fail "coll-mem lacks a cell"
 grep -q 'compare_coll --own-memory"' "$json" || fail "it has other memory"
 [ "$(grep -c '"is_rival": false' "$json")" = 4 ] || fail "who is a rival?"
-grep -q '^    2 allreduce .*% *[0-9]*%' "$out" || fail "no share of the limit"
+grep -q '^    2  allreduce .*% *[0-9]*%' "$out" || fail "no share of the limit"
 mkdir "$scratch/own"
 cp "$build/$program" "$scratch/own/"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/tools/collrun" > "$scratch/own/collrun"
@@ -122,7 +122,7 @@ own "$build/tests/bench/compare_fake \"\$@\""
 run 1 $small -s 1K -c allreduce --only coll-mem
 grep -q 'coll-mem with 2 ranks: .*this library has no allocator' "$err" ||
     fail "memory from nowhere"
-grep -q '^    2 allreduce  *1K  *[0-9.]*  *n/a ' "$out" || fail "libcoll is gone"
+grep -q '^    2  allreduce  *1K  *[0-9.]*  *n/a ' "$out" || fail "libcoll is gone"
 run 0 $small -s 1K -c allreduce --only libcoll
 program=benchmarks/compare
 
@@ -137,13 +137,13 @@ FAKE=wrong
 run 1 $small -s 1K --only openmpi --json "$json"
 grep -q 'broadcast of 1024 bytes over 2 ranks: openmpi has .* wrong elements' \
     "$err" || fail "wrong results are not found"
-grep -q '^    2 allreduce .* WRONG ' "$out" || fail "the table shows nothing"
-grep -q '^    2 alltoall .* n/a ' "$out" || fail "alltoall from nowhere"
+grep -q '^    2  allreduce .* WRONG ' "$out" || fail "the table shows nothing"
+grep -q '^    2  alltoall .* n/a ' "$out" || fail "alltoall from nowhere"
 FAKE=die
 run 0 $small -s 8 -c allreduce --only openmpi
 grep -q 'openmpi with 2 ranks: rank . died: .*exited with status 3' "$err" ||
     fail "its last words are lost"
-grep -q '^    2 allreduce .* failed ' "$out" || fail "it did not fail"
+grep -q '^    2  allreduce .* failed ' "$out" || fail "it did not fail"
 FAKE=refuse
 run 0 $small -s 8 -c allreduce --only openmpi
 grep -q 'rank .: it is out of order' "$err" || fail "its error is lost"
@@ -243,4 +243,4 @@ program=$scratch/root$prefix/bin/coll_compare
 LD_LIBRARY_PATH=$scratch/root$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 run 0 $small -s 8 -c barrier
-grep -q '^    2 barrier  *-  *[0-9]' "$out" || fail "no figure when installed"
+grep -q '^    2  barrier  *-  *[0-9]' "$out" || fail "no figure when installed"

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MOST_KEY 48
@@ -49,64 +48,88 @@ void row_real(struct table_row *row, const char *key, const char *head,
     cell->real = value;
 }
 
+void row_share(struct table_row *row, const char *head, int width, int digits,
+               double value)
+{
+    struct table_cell *cell = add(row, NULL, head, width);
+
+    cell->kind = CELL_SHARE;
+    cell->digits = digits;
+    cell->real = value * 100;
+}
+
 /* ---- as a table ----------------------------------------------------------- */
 
-static void print_cell(const struct table_cell *cell, int width)
+static void print_cell(FILE *to, const struct table_cell *cell, int width)
 {
     switch (cell->kind) {
     case CELL_TEXT:
-        printf("%*s", width, cell->text);
+        fprintf(to, "%*s", width, cell->text);
         break;
     case CELL_COUNT:
-        printf("%*llu", width, cell->count);
+        fprintf(to, "%*llu", width, cell->count);
         break;
     case CELL_REAL:
-        printf("%*.*f", width, cell->digits, cell->real);
+        fprintf(to, "%*.*f", width, cell->digits, cell->real);
+        break;
+    case CELL_SHARE:
+        fprintf(to, "%*.*f%%", width - 1, cell->digits, cell->real);
         break;
     }
 }
 
 /* A left-aligned cell has a wider gap before it. */
-static void print_gap(const struct table_cell *cell, int is_first)
+static void print_gap(FILE *to, const struct table_cell *cell, int is_first)
 {
-    fputs(is_first ? "" : cell->width < 0 ? "  " : " ", stdout);
+    fputs(is_first ? "" : cell->width < 0 ? "  " : " ", to);
 }
 
-static void print_text(const struct table_row *row, int is_head)
+/* Return what the lines of a table begin with. */
+static const char *margin(enum table_form form, int is_head)
+{
+    if (form == TABLE_REMARK)
+        return "# ";
+    if (form == TABLE_PLAIN)
+        return "";
+    return is_head ? "#" : " ";
+}
+
+static void print_text(FILE *to, const struct table_row *row,
+                       enum table_form form, int is_head)
 {
     int is_first = 1;
 
-    putchar(is_head ? '#' : ' ');
+    fputs(margin(form, is_head), to);
     for (int i = 0; i < row->n; i++) {
         const struct table_cell *cell = &row->cells[i];
 
         if (!cell->head)
             continue;
-        print_gap(cell, is_first);
+        print_gap(to, cell, is_first);
         if (is_head)
-            printf("%*s", cell->width, cell->head);
+            fprintf(to, "%*s", cell->width, cell->head);
         else
-            print_cell(cell, cell->width);
+            print_cell(to, cell, cell->width);
         is_first = 0;
     }
-    putchar('\n');
+    fputc('\n', to);
 }
 
 /* ---- as CSV --------------------------------------------------------------- */
 
 /* "lat_us.min" is "min_us". */
-static void print_key(const char *key)
+static void print_key(FILE *to, const char *key)
 {
     const char *point = strchr(key, '.'), *unit = strchr(key, '_');
 
     if (!point)
-        fputs(key, stdout);
+        fputs(key, to);
     else
-        printf("%s%.*s", point + 1, unit ? (int)(point - unit) : 0,
-               unit ? unit : "");
+        fprintf(to, "%s%.*s", point + 1, unit ? (int)(point - unit) : 0,
+                unit ? unit : "");
 }
 
-static void print_csv(const struct table_row *row, int is_head)
+static void print_csv(FILE *to, const struct table_row *row, int is_head)
 {
     int is_first = 1;
 
@@ -115,14 +138,14 @@ static void print_csv(const struct table_row *row, int is_head)
 
         if (!cell->key)
             continue;
-        fputs(is_first ? "" : ",", stdout);
+        fputs(is_first ? "" : ",", to);
         if (is_head)
-            print_key(cell->key);
+            print_key(to, cell->key);
         else
-            print_cell(cell, 0);
+            print_cell(to, cell, 0);
         is_first = 0;
     }
-    putchar('\n');
+    fputc('\n', to);
 }
 
 /* ---- as JSON -------------------------------------------------------------- */
@@ -137,6 +160,7 @@ static json_t *json_of(const struct table_cell *cell)
     case CELL_COUNT:
         return json_integer((json_int_t)cell->count);
     case CELL_REAL:
+    case CELL_SHARE:
         break;
     }
     return json_real(round(cell->real * unit) / unit);
@@ -162,36 +186,38 @@ static void put(json_t *all, const char *key, json_t *value)
     json_object_set_new(object, point + 1, value);
 }
 
-static void print_json(const struct table_row *row)
+static void print_json(FILE *to, const struct table_row *row)
 {
     json_t *all = json_object();
 
     for (int i = 0; i < row->n; i++)
         if (row->cells[i].key)
             put(all, row->cells[i].key, json_of(&row->cells[i]));
-    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    putchar('\n');
+    json_dumpf(all, to, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    fputc('\n', to);
     json_decref(all);
 }
 
 /* ---- all ------------------------------------------------------------------ */
 
-void table_print_heads(const struct table_row *row, enum table_form form)
+void table_print_heads(FILE *to, const struct table_row *row,
+                       enum table_form form)
 {
-    if (form == TABLE_TEXT)
-        print_text(row, 1);
-    else if (form == TABLE_CSV)
-        print_csv(row, 1);
-    fflush(stdout);
+    if (form == TABLE_CSV)
+        print_csv(to, row, 1);
+    else if (form != TABLE_JSON)
+        print_text(to, row, form, 1);
+    fflush(to);
 }
 
-void table_print_row(const struct table_row *row, enum table_form form)
+void table_print_row(FILE *to, const struct table_row *row,
+                     enum table_form form)
 {
-    if (form == TABLE_TEXT)
-        print_text(row, 0);
-    else if (form == TABLE_CSV)
-        print_csv(row, 0);
+    if (form == TABLE_CSV)
+        print_csv(to, row, 0);
+    else if (form == TABLE_JSON)
+        print_json(to, row);
     else
-        print_json(row);
-    fflush(stdout);
+        print_text(to, row, form, 0);
+    fflush(to);
 }

@@ -9,13 +9,19 @@
 #ifndef COLL_TOOLS_COMMON_TABLE_H
 #define COLL_TOOLS_COMMON_TABLE_H
 
-#include <stddef.h>
+#include <stdio.h>
 
 #define TABLE_CELLS 32 /* the most that a row has */
 
-enum table_form { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+enum table_form {
+    TABLE_TEXT, /* a table, whose titles are a remark: "#" begins their line */
+    TABLE_JSON, /* an object a row, without titles */
+    TABLE_CSV,
+    TABLE_PLAIN, /* a table without any "#" */
+    TABLE_REMARK /* a table, each line of which is a remark */
+};
 
-enum cell_kind { CELL_TEXT, CELL_COUNT, CELL_REAL };
+enum cell_kind { CELL_TEXT, CELL_COUNT, CELL_REAL, CELL_SHARE };
 
 struct table_cell {
     /* the name in JSON and CSV: "lat_us.min" is a member of an object "lat_us" in JSON,
@@ -24,7 +30,7 @@ struct table_cell {
     const char *head; /* of the table; NULL: not in the table */
     int width;        /* there; below 0: the cell is left-aligned */
     enum cell_kind kind;
-    int digits; /* of a real, behind the point */
+    int digits; /* of a real or a percentage, behind the point */
     const char *text;
     unsigned long long count;
     double real;
@@ -35,7 +41,8 @@ struct table_row {
     int n;
 };
 
-/* Add a cell; a real number has `digits` digits after the point.
+/* Add a cell; a real number has `digits` digits after the point.  A share of 0 to 1 is
+ * shown in percent, with a sign; it stands in the table only.
  *
  * Ownership: texts are borrowed until the row is printed.
  */
@@ -45,11 +52,15 @@ void row_count(struct table_row *row, const char *key, const char *head,
                int width, unsigned long long value);
 void row_real(struct table_row *row, const char *key, const char *head,
               int width, int digits, double value);
+void row_share(struct table_row *row, const char *head, int width, int digits,
+               double value);
 
-/* Print the heads to standard output: nothing for JSON. */
-void table_print_heads(const struct table_row *row, enum table_form form);
+/* Print the heads: nothing for JSON. */
+void table_print_heads(FILE *to, const struct table_row *row,
+                       enum table_form form);
 
-/* Print a row to standard output, and pass it on at once. */
-void table_print_row(const struct table_row *row, enum table_form form);
+/* Print a row, and pass it on at once. */
+void table_print_row(FILE *to, const struct table_row *row,
+                     enum table_form form);
 
 #endif
