@@ -4,6 +4,7 @@
  * somebody has closed it; and so may be another copy of the library. */
 #include "tests/support/mark.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -100,23 +101,17 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("dlopen");
-    TCase *c = tcase_create("dlopen");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    Suite *suite;
+    TCase *c;
 
     if (access(LIBRARY, R_OK)) {
         printf("SKIP: there is no %s\n", LIBRARY);
-        srunner_free(runner);
         return 77;
     }
+    suite = suite_create("dlopen");
+    c = suite_case(suite, "dlopen", DEADLINE + 20);
     tcase_add_test(c, threads_need_no_room_of_their_first_block);
     tcase_add_test(c, what_is_closed_stays);
     tcase_add_test(c, two_copies_end_in_any_order);
-    tcase_set_timeout(c, DEADLINE + 20);
-    suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

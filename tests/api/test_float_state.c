@@ -4,6 +4,7 @@
  */
 #include "tests/support/oracle.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/algo/algo.h"
 #include "lib/util/float_state.h"
 #include "lib/util/util.h"
@@ -128,17 +129,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("float_state");
-    TCase *tcase = tcase_create("states");
-    SRunner *runner;
-    int n_failed;
+    TCase *tcase = suite_case(suite, "states", DEADLINE + 20);
 
-    tcase_set_timeout(tcase, DEADLINE + 20);
     tcase_add_loop_test(tcase, every_rank_has_the_same_bits_whatever_its_state,
                         0, 2);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "transports/price.h"
 
 #include <check.h>
@@ -177,9 +178,8 @@ END_TEST
 int main(void)
 {
     Suite *suite;
-    SRunner *runner;
     TCase *c;
-    int failed;
+    int status;
 
     if (!go_to_germany()) {
         puts("skipped: no localedef, or no locale de_DE to make (Debian: "
@@ -188,9 +188,7 @@ int main(void)
         return 77;
     }
     suite = suite_create("locale");
-    c = tcase_create("locale");
-    runner = srunner_create(suite);
-    tcase_set_timeout(c, 60);
+    c = suite_case(suite, "locale", 60);
     tcase_add_test(c, variables_have_points);
     tcase_add_test(c, sentences_have_points);
     tcase_add_test(c, machines_have_points);
@@ -198,10 +196,7 @@ int main(void)
     tcase_add_test(c, carriers_have_points);
     tcase_add_test(c, prices_have_points);
     tcase_add_test(c, profiles_have_points);
-    suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    status = suite_run(suite);
     clean_up();
-    return failed != 0;
+    return status;
 }

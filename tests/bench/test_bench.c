@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_bench.c - the benchmarks' data: what they expect is what the kernels
  * give in any order, and one wrong element is found. */
+#include "tests/support/suite.h"
 #include "benchmarks/bench.h"
 #include "lib/device/reduce.h"
 #include "lib/type/op.h"
@@ -175,9 +176,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("bench");
-    TCase *cases = tcase_create("data");
-    SRunner *runner;
-    int n_failed;
+    TCase *cases = suite_case(suite, "data", 120);
 
     tcase_add_loop_test(cases,
                         expected_results_are_those_of_the_kernels_in_any_order,
@@ -189,11 +188,5 @@ int main(void)
                         COLL_N_TYPES);
     tcase_add_loop_test(cases, blocks_of_all_ranks_are_told_apart, 0,
                         COLL_N_TYPES);
-    tcase_set_timeout(cases, 120);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_compare.c - what benchmarks/compare rests on: content that gives every
  * wrong result away, the harness barrier, the model of the limits, and how the
  * libraries are started. */
+#include "tests/support/suite.h"
 #include "benchmarks/rivals/compare.h"
 #include "lib/util/util.h"
 
@@ -401,9 +402,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("compare");
-    TCase *data = tcase_create("data"), *rest = tcase_create("rest");
-    SRunner *runner;
-    int n_failed;
+    TCase *data = suite_case(suite, "data", 20);
+    TCase *rest = suite_case(suite, "rest", 60);
 
     tcase_add_loop_test(data, right_results_pass, 0, PEER_BARRIER);
     tcase_add_loop_test(data, one_wrong_element_is_found, 0, PEER_BARRIER);
@@ -422,12 +422,5 @@ int main(void)
     tcase_add_loop_test(rest, a_library_is_bound_only_when_each_rank_has_a_core,
                         0, N_FORMS);
     tcase_add_test(rest, own_memory_is_asked_for_by_libcoll_alone);
-    tcase_set_timeout(rest, 60);
-    suite_add_tcase(suite, data);
-    suite_add_tcase(suite, rest);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

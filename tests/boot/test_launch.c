@@ -10,6 +10,7 @@
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -512,12 +513,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("launch");
-    TCase *tc = tcase_create("launch");
-    SRunner *runner;
-    int n_failed;
+    TCase *tc = suite_case(suite, "launch", 4 * DEADLINE);
 
     tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_set_timeout(tc, 4 * DEADLINE);
     tcase_add_test(tc, a_file_may_hold_the_secret);
     tcase_add_test(tc, a_file_that_keeps_no_secret_is_refused);
     tcase_add_test(tc, half_a_set_is_an_error);
@@ -534,10 +532,5 @@ int main(void)
     tcase_add_test(tc, no_server_of_horovod);
     tcase_add_loop_test(tc, a_child_of_a_rank_is_refused, 0,
                         ARRAY_LEN(launchers));
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
  * The linker gives clock_gettime() to what is here (local.mk).  The clock stands
  * still but for polls: one that finds a message under way sets it to the arrival.
  */
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/prices.h"
@@ -254,9 +255,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("measure");
-    TCase *tc = tcase_create("wire");
-    SRunner *runner;
-    int n_failed;
+    TCase *tc = suite_case(suite, "wire", 20);
 
     tcase_add_loop_test(tc, what_comes_out_is_what_the_wire_is, 0,
                         (int)ARRAY_LEN(wires));
@@ -265,11 +264,5 @@ int main(void)
     tcase_add_test(tc, a_slow_wire_takes_few_rounds);
     tcase_add_loop_test(tc, whatever_happens_it_ends, 0,
                         (int)ARRAY_LEN(troubles));
-    tcase_set_timeout(tc, 20);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -108,17 +109,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("uneven");
-    TCase *tc = tcase_create("uneven");
-    SRunner *runner;
-    int n_failed;
+    TCase *tc = suite_case(suite, "uneven", DEADLINE + 20);
 
-    tcase_set_timeout(tc, DEADLINE + 20);
     tcase_add_loop_test(tc, one_has_no_room_to_share, 2, 5);
     tcase_add_loop_test(tc, one_fetches_nothing, 2, 4);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -272,10 +273,8 @@ END_TEST
 static Suite *ask_suite(void)
 {
     Suite *suite = suite_create("ctrl_ask");
-    TCase *tc = tcase_create("ask");
+    TCase *tc = suite_case(suite, "ask", 120);
 
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, every_rank_answers_every_rank, 1, 10);
     tcase_add_loop_test(tc, waits_in_turn_hear_each, 2, 4);
     tcase_add_loop_test(tc, a_stopped_rank_does_not_answer_and_is_not_dead, 0,
@@ -285,13 +284,4 @@ static Suite *ask_suite(void)
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(ask_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(ask_suite()); }

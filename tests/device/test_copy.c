@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_copy.c - host memory, and the copies that stream. */
+#include "tests/support/suite.h"
 #include "lib/device/copy.h"
 #include "lib/device/reduce.h"
 #include "lib/util/util.h"
@@ -84,19 +85,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("copy");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int n_failed;
+    TCase *all = suite_case(suite, "all", 120);
 
     tcase_add_loop_test(all, streaming_copies_any_length_between_any_alignments,
                         0, 3);
     tcase_add_test(all, the_copy_in_force_is_one_of_them);
     tcase_add_test(all, host_memory_comes_in_zeroed_pages);
-    tcase_set_timeout(all, 120);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_driver.c - the CUDA driver is found, or one sentence says why not. */
+#include "tests/support/suite.h"
 #include "lib/device/cuda_driver.h"
 #include "include/coll/coll.h"
 
@@ -250,9 +251,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cuda driver");
-    TCase *driver = tcase_create("driver");
-    SRunner *runner;
-    int n_failed;
+    TCase *driver = suite_case(suite, "driver", 20);
 
     tcase_add_loop_test(driver,
                         a_driver_that_does_not_work_is_none_and_says_why, 0,
@@ -264,10 +263,5 @@ int main(void)
     tcase_add_test(driver, a_child_has_no_driver_once_its_parent_started_it);
     tcase_add_test(driver, statuses_are_translated_with_the_call_that_failed);
     tcase_add_test(driver, a_status_is_said_in_the_drivers_words);
-    suite_add_tcase(suite, driver);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

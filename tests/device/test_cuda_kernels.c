@@ -4,6 +4,7 @@
 #include "tests/support/kernel_cases.h"
 #include "tests/support/element.h"
 #include "tests/fake_cuda/kernels.h"
+#include "tests/support/suite.h"
 #include "lib/device/cuda_kernels.h"
 
 #include <check.h>
@@ -124,9 +125,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cuda kernels");
-    TCase *kernels = tcase_create("kernels");
-    SRunner *runner;
-    int n_failed;
+    TCase *kernels = suite_case(suite, "kernels", 120);
 
     tcase_add_loop_test(kernels, every_reduction_gives_what_the_host_gives, 0,
                         COLL_N_TYPES);
@@ -141,11 +140,5 @@ int main(void)
                         COLL_N_TYPES);
     tcase_add_test(kernels, unknown_types_and_operations_have_none);
     tcase_add_test(kernels, blocks_are_one_at_least_and_never_more_than_asked);
-    tcase_set_timeout(kernels, 120);
-    suite_add_tcase(suite, kernels);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_number.c - the half-width floats against exact arithmetic. */
 #include "tests/support/element.h"
+#include "tests/support/suite.h"
 #include "lib/device/arith.h"
 
 #include <check.h>
@@ -90,19 +91,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("number");
-    TCase *half = tcase_create("half");
-    SRunner *runner;
-    int n_failed;
+    TCase *half = suite_case(suite, "half", 120);
 
     tcase_add_test(half, every_f16_widens_exactly_and_comes_back);
     tcase_add_test(half, every_bf16_widens_exactly_and_comes_back);
     tcase_add_test(half, narrowing_rounds_ties_to_even_between_all_neighbours);
     tcase_add_test(half, narrowing_agrees_with_exact_rounding_on_random_floats);
-    tcase_set_timeout(half, 120);
-    suite_add_tcase(suite, half);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_reduce.c - each kernel of each instruction set against plain C. */
 #include "tests/support/element.h"
 #include "tests/support/kernel_cases.h"
+#include "tests/support/suite.h"
 #include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
@@ -289,9 +290,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("reduce");
-    TCase *kernels = tcase_create("kernels");
-    SRunner *runner;
-    int n_failed;
+    TCase *kernels = suite_case(suite, "kernels", 120);
 
     tcase_add_loop_test(kernels,
                         every_operation_agrees_with_plain_c_in_every_set, 0,
@@ -308,11 +307,5 @@ int main(void)
     tcase_add_test(kernels, the_best_set_is_taken_without_it);
     tcase_add_test(kernels, the_processor_is_asked_once);
     tcase_add_test(kernels, unknown_types_and_operations_have_no_kernel);
-    tcase_set_timeout(kernels, 120);
-    suite_add_tcase(suite, kernels);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

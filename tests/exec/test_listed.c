@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_listed.c - ranks that share cores: when a plan that runs as listed looks on,
  * and when it leaves its core to others, by a transport that counts the looks. */
+#include "tests/support/suite.h"
 #include "lib/algo/algo.h"
 #include "lib/device/device.h"
 #include "lib/exec/exec.h"
@@ -191,7 +192,7 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("listed");
-    TCase *cores = tcase_create("cores");
+    TCase *cores = suite_case(suite, "cores", 20);
 
     tcase_add_checked_fixture(cores, set_up, tear_down);
     tcase_add_test(cores, who_shares_the_core_comes_first);
@@ -201,17 +202,7 @@ static Suite *make_suite(void)
     tcase_add_test(cores, in_a_tree_others_may_have_something_to_do);
     tcase_add_test(cores, nobody_is_waited_for_whose_core_is_not_seen);
     tcase_add_test(cores, with_a_core_for_each_rank_all_are_waited_for);
-    suite_add_tcase(suite, cores);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_in_flight.c - how much a connection may have under way, by how long it is. */
+#include "tests/support/suite.h"
 #include "lib/net/net.h"
 
 #include <arpa/inet.h>
@@ -103,21 +104,11 @@ END_TEST
 static Suite *in_flight_suite(void)
 {
     Suite *suite = suite_create("in_flight");
-    TCase *tc = tcase_create("in_flight");
+    TCase *tc = suite_case(suite, "in_flight", 20);
 
-    suite_add_tcase(suite, tc);
     tcase_add_test(tc, a_short_link_holds_little);
     tcase_add_test(tc, what_is_no_connection_stays_as_it_is);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(in_flight_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(in_flight_suite()); }

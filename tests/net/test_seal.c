@@ -4,6 +4,7 @@
 #include "lib/net/auth.h"
 #include "lib/util/util.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -218,24 +219,16 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("seal");
-    TCase *records = tcase_create("records"), *jobs = tcase_create("jobs");
-    SRunner *runner;
-    int n_failed;
+    TCase *records = suite_case(suite, "records", 20);
+    TCase *jobs = suite_case(suite, "jobs", 2 * DEADLINE);
 
     tcase_add_test(records, records_open_in_their_order);
     tcase_add_test(records, keys_change_and_no_record_is_like_another);
     tcase_add_loop_test(records, a_changed_bit_is_noticed, 0, 48);
     tcase_add_test(records, what_is_repeated_or_left_out_is_noticed);
     tcase_add_test(records, the_other_direction_does_not_open);
-    tcase_set_timeout(jobs, 2 * DEADLINE);
     tcase_add_loop_test(jobs, no_word_is_sent_as_it_is, 0, 2);
     tcase_add_test(jobs, ranks_that_disagree_say_so);
     tcase_add_test(jobs, ucx_is_not_used_for_it);
-    suite_add_tcase(suite, records);
-    suite_add_tcase(suite, jobs);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

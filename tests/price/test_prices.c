@@ -3,6 +3,7 @@
  * the speed of their cards and the parts of their hosts, and by them to other
  * choices.
  */
+#include "tests/support/suite.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/comm_view.h"
 #include "lib/comm/prices.h"
@@ -518,13 +519,7 @@ static TCase *job_cases(void)
 int main(void)
 {
     Suite *suite = suite_create("prices");
-    SRunner *runner;
-    int n_failed;
 
     suite_add_tcase(suite, job_cases());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_book.c - COLL_PLAN_FILE among real ranks: a plan written by hand is
  * used and right; a spoilt one is refused, and so are ranks that differ. */
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -283,16 +284,14 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("set");
-    TCase *tcase = tcase_create("set");
-    SRunner *runner = srunner_create(suite);
-    int failed, fd = mkstemp(path);
+    TCase *tcase = suite_case(suite, "set", 4 * DEADLINE);
+    int status, fd = mkstemp(path);
 
     if (fd < 0) {
         perror(path);
         return EXIT_FAILURE;
     }
     close(fd);
-    tcase_set_timeout(tcase, 4 * DEADLINE);
     tcase_add_test(tcase, a_plan_by_hand_is_used_and_right);
     tcase_add_test(tcase, a_plan_for_other_ranks_is_left_alone);
     tcase_add_test(tcase, a_spoilt_plan_is_refused);
@@ -300,10 +299,7 @@ int main(void)
     tcase_add_test(tcase, plans_do_not_change_between_communicators);
     tcase_add_test(tcase, a_duplicate_reads_no_file_again);
     tcase_add_test(tcase, a_plan_that_has_changed_is_read_again);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    status = suite_run(suite);
     unlink(path);
-    return failed != 0;
+    return status;
 }

@@ -6,6 +6,7 @@
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -506,13 +507,10 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("background");
-    TCase *c = tcase_create("background");
-    SRunner *runner;
-    int failed;
+    TCase *c = suite_case(suite, "background", DEADLINE + 30);
 
     patient_timeout(DEADLINE / 2);
     setenv("COLL_PROGRESS", "auto", 1);
-    tcase_set_timeout(c, DEADLINE + 30);
     tcase_add_loop_test(c, what_is_started_ends_while_its_caller_computes, 0,
                         2 * N_WAYS);
     tcase_add_loop_test(c, many_are_started_while_it_is_at_work, 0, 8);
@@ -524,10 +522,5 @@ int main(void)
     tcase_add_test(c, children_are_made_beside_it);
     tcase_add_loop_test(c, its_failures_are_told_by_the_next_call, 0, 2);
     tcase_add_test(c, wrong_wishes_are_refused);
-    suite_add_tcase(suite, c);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* test_fabric.c - machines that need not exist: fixtures against what a person
  * expects of them, routes, levels, and rings under any placement. */
 #include "tests/sim/fabric_fixture.h"
+#include "tests/support/suite.h"
 #include "include/coll/coll.h"
 #include "lib/plan/view_cost.h"
 #include "tools/sim/fabric.h"
@@ -460,9 +461,8 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("fabric");
-    TCase *plain = tcase_create("fabric");
+    TCase *plain = suite_case(suite, "fabric", 60);
 
-    tcase_set_timeout(plain, 60);
     tcase_add_loop_test(plain, fixture_is_as_the_file_beside_it_says, 0,
                         N_FIXTURES);
     tcase_add_loop_test(plain, routes_begin_and_end_at_their_seats, 0,
@@ -481,17 +481,7 @@ static Suite *make_suite(void)
     tcase_add_test(plain,
                    more_seats_than_can_be_tried_still_follow_the_links);
     tcase_add_test(plain, a_ring_that_leaves_out_a_rank_is_refused);
-    suite_add_tcase(suite, plain);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

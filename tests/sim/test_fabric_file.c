@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_fabric_file.c - topology files that are wrong, or become so. */
 #include "tests/sim/fabric_fixture.h"
+#include "tests/support/suite.h"
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
 
@@ -185,27 +186,16 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("fabric files");
-    TCase *plain = tcase_create("wrong"), *fuzz = tcase_create("fuzz");
+    TCase *plain = suite_case(suite, "wrong", 20);
+    TCase *fuzz = suite_case(suite, "fuzz", 120);
 
     tcase_add_loop_test(plain,
                         a_wrong_file_is_named_with_its_line_and_the_remedy, 0,
                         (int)ARRAY_LEN(wrong));
     tcase_add_test(plain, a_file_that_is_not_there_is_named);
-    suite_add_tcase(suite, plain);
-    tcase_set_timeout(fuzz, 120);
     tcase_add_loop_test(fuzz, mutilated_files_are_read_or_refused, 0,
                         N_TEXT_FIXTURES);
-    suite_add_tcase(suite, fuzz);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int n_failed;
-
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

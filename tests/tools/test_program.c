@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_program.c - command lines of all programs: what is taken, what is refused. */
+#include "tests/support/suite.h"
 #include "tools/common/program.h"
 
 #include <check.h>
@@ -197,24 +198,14 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("program");
-    TCase *lines = tcase_create("lines");
+    TCase *lines = suite_case(suite, "lines", 20);
 
     tcase_add_test(lines, every_spelling_of_an_option_is_taken);
     tcase_add_loop_test(lines, what_is_wrong_gets_one_sentence, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(lines, help_has_every_option_in_lines_of_80);
     tcase_add_test(lines, a_launcher_leaves_the_program_its_options);
-    suite_add_tcase(suite, lines);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

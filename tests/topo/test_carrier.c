@@ -2,6 +2,7 @@
 /* test_carrier.c - what the machine says of its links: speeds of cards by what
  * verbs and /sys tell, which card carries a job, how far it is inside a host.
  */
+#include "tests/support/suite.h"
 #include "lib/topo/carrier.h"
 #include "lib/topo/machine.h"
 #include "lib/util/util.h"
@@ -477,14 +478,8 @@ static TCase *inside_cases(void)
 int main(void)
 {
     Suite *suite = suite_create("carrier");
-    SRunner *runner;
-    int n_failed;
 
     suite_add_tcase(suite, card_cases());
     suite_add_tcase(suite, inside_cases());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

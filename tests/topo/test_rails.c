@@ -2,6 +2,7 @@
 /* test_rails.c - which ports of RDMA devices a process takes: networks by folders
  * like /sys/class/infiniband, the one that ranks have in common, its ports.
  */
+#include "tests/support/suite.h"
 #include "lib/topo/rails.h"
 #include "lib/util/util.h"
 #include "transports/price.h"
@@ -356,9 +357,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("rails");
-    TCase *tc = tcase_create("rails");
-    SRunner *runner;
-    int n_failed;
+    TCase *tc = suite_case(suite, "rails", 20);
 
     tcase_add_checked_fixture(tc, make_device, remove_device);
     tcase_add_loop_test(tc, a_port_is_on_the_network_that_its_addresses_say, 0,
@@ -373,10 +372,5 @@ int main(void)
     tcase_add_test(tc, what_is_large_costs_a_share_on_each_rail);
     tcase_add_loop_test(tc, the_network_is_the_one_that_joins_the_most_hosts, 0,
                         (int)ARRAY_LEN(jobs));
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_topo.c - recorded machines replayed, files that are none, and where a
  * process is. */
+#include "tests/support/suite.h"
 #include "lib/topo/machine.h"
 #include "lib/topo/gpus.h"
 #include "lib/topo/topo.h"
@@ -583,14 +584,8 @@ static TCase *process_cases(void)
 int main(void)
 {
     Suite *suite = suite_create("topo");
-    SRunner *runner;
-    int n_failed;
 
     suite_add_tcase(suite, file_cases());
     suite_add_tcase(suite, process_cases());
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

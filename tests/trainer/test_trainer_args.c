@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_args.c - the command line. */
+#include "tests/support/suite.h"
 #include "trainer/args.h"
 #include "trainer/error.h"
 #include "trainer/optim.h"
@@ -188,7 +189,7 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_args");
-    TCase *flags = tcase_create("flags");
+    TCase *flags = suite_case(suite, "flags", 20);
 
     tcase_add_test(flags,
                    flags_come_with_a_space_or_an_equals_sign_or_an_underscore);
@@ -197,17 +198,7 @@ static Suite *make_suite(void)
     tcase_add_test(flags, a_bad_command_line_is_refused_in_one_sentence);
     tcase_add_test(flags, row21_a_global_batch_is_that_of_all_ranks_and_parts);
     tcase_add_test(flags, a_flag_of_any_length_is_survived);
-    suite_add_tcase(suite, flags);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

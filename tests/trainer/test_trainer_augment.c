@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_augment.c - training images that are cut and mirrored. */
+#include "tests/support/suite.h"
 #include "trainer/synthetic.h"
 
 #include <check.h>
@@ -104,22 +105,11 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_augment");
-    TCase *augment = tcase_create("augment");
+    TCase *augment = suite_case(suite, "augment", 60);
 
-    tcase_set_timeout(augment, 60);
     tcase_add_test(augment, row30_images_are_cut_and_mirrored_in_every_way);
     tcase_add_test(augment, row30_moves_belong_to_a_place_in_the_batch);
-    suite_add_tcase(suite, augment);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_config.c - flags from a file. */
+#include "tests/support/suite.h"
 #include "trainer/args.h"
 #include "trainer/error.h"
 
@@ -145,24 +146,14 @@ static void tear_down(void) { unlink(path); }
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_config");
-    TCase *config = tcase_create("config");
+    TCase *config = suite_case(suite, "config", 20);
 
     tcase_add_unchecked_fixture(config, set_up, tear_down);
     tcase_add_test(config, a_file_has_a_flag_a_line);
     tcase_add_loop_test(config, the_command_line_goes_before_the_file, 0, 2);
     tcase_add_test(config, a_bad_line_is_refused_by_its_number);
     tcase_add_test(config, what_is_no_text_is_no_file_of_flags);
-    suite_add_tcase(suite, config);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_data.c - IDX and CIFAR files good and bad, and where they are looked for. */
+#include "tests/support/suite.h"
 #include "trainer/data.h"
 #include "trainer/error.h"
 
@@ -452,10 +453,9 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_data");
-    TCase *files = tcase_create("files");
+    TCase *files = suite_case(suite, "files", 60);
 
     tcase_add_checked_fixture(files, set_up, tear_down);
-    tcase_set_timeout(files, 60);
     tcase_add_loop_test(files, good_files_are_read, 0, 2);
     tcase_add_test(files, a_wrong_header_or_length_is_refused);
     tcase_add_loop_test(
@@ -467,17 +467,7 @@ static Suite *make_suite(void)
     tcase_add_test(files, a_missing_file_or_a_folder_is_named);
     tcase_add_test(files, data_is_found_where_the_flag_points);
     tcase_add_test(files, a_set_that_lacks_a_file_is_refused_by_its_name);
-    suite_add_tcase(suite, files);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

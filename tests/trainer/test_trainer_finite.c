@@ -5,6 +5,7 @@
  * What the ranks say goes back through one page that they share.
  */
 #include "tests/trainer/trainer_job.h"
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
 #include "trainer/onednn.h"
@@ -368,15 +369,13 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_finite");
-    TCase *places = tcase_create("places"), *ranks = tcase_create("ranks");
+    TCase *places = suite_case(suite, "places", 300);
+    TCase *ranks = suite_case(suite, "ranks", 4 * DEADLINE);
 
-    tcase_set_timeout(places, 300);
     tcase_add_test(places, the_first_value_that_is_not_finite_is_found);
     tcase_add_test(places, each_place_of_a_pass_is_named);
     tcase_add_test(places, what_lies_beyond_the_last_image_does_not_count);
-    suite_add_tcase(suite, places);
 
-    tcase_set_timeout(ranks, 4 * DEADLINE);
     tcase_add_loop_test(ranks, one_rank_whose_loss_is_not_finite_stops_all, 0,
                         2 * RANKS);
     tcase_add_test(ranks, a_chunk_that_is_not_finite_stops_all);
@@ -386,17 +385,7 @@ static Suite *make_suite(void)
         ranks, a_last_step_that_spoils_the_parameters_is_found_out, 0, 2);
     tcase_add_loop_test(
         ranks, what_the_loss_does_not_tell_is_found_after_the_epoch, 0, 3);
-    suite_add_tcase(suite, ranks);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

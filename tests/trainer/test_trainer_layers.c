@@ -2,6 +2,7 @@
 /* test_trainer_layers.c - every layer against plain loops (forward) and finite
  * differences (backward). */
 #include "tests/trainer/trainer_layer.h"
+#include "tests/support/suite.h"
 #include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/onednn.h"
@@ -470,10 +471,9 @@ static void tear_down(void) { onednn_fini(); }
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_layers");
-    TCase *layers = tcase_create("layers");
+    TCase *layers = suite_case(suite, "layers", 300);
 
     tcase_add_checked_fixture(layers, set_up, tear_down);
-    tcase_set_timeout(layers, 300);
     tcase_add_loop_test(layers,
                         the_image_convolution_follows_its_formula_and_gradients,
                         0, 2);
@@ -497,17 +497,7 @@ static Suite *make_suite(void)
     tcase_add_test(layers,
                    what_dropout_drops_depends_on_the_place_in_the_batch);
     tcase_add_test(layers, no_layer_hides_what_is_no_number);
-    suite_add_tcase(suite, layers);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

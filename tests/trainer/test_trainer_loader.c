@@ -2,6 +2,7 @@
 /* test_trainer_loader.c - images that a thread gathers ahead: the same ones as
  * without it, whatever was asked for, and an end at any moment. */
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/loader.h"
 #include "trainer/synthetic.h"
@@ -191,25 +192,14 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_loader");
-    TCase *loader = tcase_create("loader");
+    TCase *loader = suite_case(suite, "loader", 60);
 
     tcase_add_checked_fixture(loader, set_up, tear_down);
-    tcase_set_timeout(loader, 60);
     tcase_add_loop_test(loader, images_come_in_the_order_they_are_taken, 0, 2);
     tcase_add_test(loader, other_images_than_those_asked_for_are_gathered);
     tcase_add_test(loader, what_was_dropped_is_read_no_more);
     tcase_add_test(loader, it_ends_at_any_moment);
-    suite_add_tcase(suite, loader);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_loss.c - softmax and cross-entropy, and their gradients. */
+#include "tests/support/suite.h"
 #include "trainer/device.h"
 #include "trainer/layers.h"
 
@@ -109,7 +110,7 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_loss");
-    TCase *loss = tcase_create("loss");
+    TCase *loss = suite_case(suite, "loss", 20);
 
     tcase_add_test(loss,
                    the_loss_of_equal_scores_is_the_logarithm_of_the_classes);
@@ -118,17 +119,7 @@ static Suite *make_suite(void)
     tcase_add_test(loss, a_smoothed_label_is_a_little_of_every_class);
     tcase_add_loop_test(loss, a_score_that_is_no_number_is_a_loss_that_is_none,
                         0, 2);
-    suite_add_tcase(suite, loss);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_network.c - the whole network: its gradients by finite differences,
  * in chunks, by another view, by seed. */
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/layers.h"
 #include "trainer/model.h"
@@ -310,10 +311,9 @@ static void tear_down(void) { onednn_fini(); }
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_network");
-    TCase *net = tcase_create("network");
+    TCase *net = suite_case(suite, "network", 300);
 
     tcase_add_checked_fixture(net, set_up, tear_down);
-    tcase_set_timeout(net, 300);
     tcase_add_loop_test(net, row30_the_network_follows_its_gradients, 0, 4);
     tcase_add_loop_test(net, a_first_pass_finds_its_gradients_cleared, 0, 2);
     tcase_add_loop_test(net, chunks_add_up_to_the_batch, 0, 6);
@@ -323,17 +323,7 @@ static Suite *make_suite(void)
     tcase_add_test(net, the_cnn_has_the_classic_number_of_parameters);
     tcase_add_test(net, the_models_have_their_tutorials_numbers_of_parameters);
     tcase_add_test(net, a_network_that_does_not_fit_is_refused_in_words);
-    suite_add_tcase(suite, net);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_optim.c - optimizers by their formulas, and numbers of 16 bits. */
+#include "tests/support/suite.h"
 #include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/optim.h"
@@ -229,9 +230,8 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_optim");
-    TCase *optim = tcase_create("optim");
+    TCase *optim = suite_case(suite, "optim", 300);
 
-    tcase_set_timeout(optim, 300);
     tcase_add_test(optim, sgd_moves_as_by_hand);
     tcase_add_test(optim, nesterov_moves_as_torch_says);
     tcase_add_test(optim, adam_moves_as_the_paper_says);
@@ -240,17 +240,7 @@ static Suite *make_suite(void)
     tcase_add_test(optim, adagrad_with_weight_decay_goes_the_way_of_torch);
     tcase_add_test(optim, row22_numbers_of_16_bits_keep_their_bits);
     tcase_add_test(optim, row22_rounding_goes_to_the_nearest);
-    suite_add_tcase(suite, optim);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

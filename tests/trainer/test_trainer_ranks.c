@@ -5,6 +5,7 @@
  */
 #include "tests/support/patience.h"
 #include "tests/trainer/trainer_ranks.h"
+#include "tests/support/suite.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/synthetic.h"
@@ -566,25 +567,14 @@ static void add_others(TCase *ranks, int is_quick)
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_ranks");
-    TCase *ranks = tcase_create("ranks");
+    TCase *ranks = suite_case(suite, "ranks", 4 * DEADLINE);
     int is_quick = getenv("TEST_QUICK") != NULL;
 
-    tcase_set_timeout(ranks, 4 * DEADLINE);
     add_threaded(ranks, is_quick);
     if (!is_quick || !IS_THREAD_SANITIZED)
         add_others(ranks, is_quick);
-    suite_add_tcase(suite, ranks);
     suite_add_tcase(suite, split_case());
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_rate.c - learning rates: warm-up, then a schedule. */
+#include "tests/support/suite.h"
 #include "trainer/rate.h"
 
 #include <check.h>
@@ -119,7 +120,7 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_rate");
-    TCase *rate = tcase_create("rate");
+    TCase *rate = suite_case(suite, "rate", 20);
 
     tcase_add_test(rate, the_full_rate_is_that_of_a_rank_times_the_scale);
     tcase_add_test(rate, row16_warm_up_goes_from_one_ranks_rate_to_that_of_all);
@@ -127,17 +128,7 @@ static Suite *make_suite(void)
     tcase_add_test(rate, a_cosine_goes_from_the_full_rate_to_none);
     tcase_add_test(rate, a_schedule_begins_when_the_warm_up_is_over);
     tcase_add_test(rate, a_warm_up_longer_than_the_run_is_no_division_by_zero);
-    suite_add_tcase(suite, rate);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -3,6 +3,7 @@
  * tests/trainer/record_resnet.py recorded it: loss, the gradient of every
  * layer, running statistics, and the same with these in place of the batch's. */
 #include "tests/trainer/trainer_digest.h"
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 #include "trainer/rng.h"
@@ -180,22 +181,11 @@ static void tear_down(void)
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_resnet");
-    TCase *resnet = tcase_create("resnet");
+    TCase *resnet = suite_case(suite, "resnet", 300);
 
     tcase_add_checked_fixture(resnet, set_up, tear_down);
-    tcase_set_timeout(resnet, 300);
     tcase_add_test(resnet, row30_the_resnet_has_the_gradients_of_torch);
-    suite_add_tcase(suite, resnet);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

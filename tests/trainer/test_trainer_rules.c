@@ -7,6 +7,7 @@
  * that what differs is rounding, or an error.
  */
 #include "tests/trainer/trainer_digest.h"
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
@@ -175,22 +176,11 @@ static void tear_down(void) { json_decref(recorded); }
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_rules");
-    TCase *rules = tcase_create("rules");
+    TCase *rules = suite_case(suite, "rules", 60);
 
     tcase_add_unchecked_fixture(rules, set_up, tear_down);
-    tcase_set_timeout(rules, 60);
     tcase_add_loop_test(rules, twenty_steps_go_the_way_of_torch, 0, N_RUNS);
-    suite_add_tcase(suite, rules);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_sampler.c - which images a rank trains on. */
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/sampler.h"
 
@@ -234,9 +235,8 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_sampler");
-    TCase *sampler = tcase_create("sampler");
+    TCase *sampler = suite_case(suite, "sampler", 60);
 
-    tcase_set_timeout(sampler, 60);
     tcase_add_loop_test(
         sampler, the_ranks_parts_of_an_epoch_are_disjoint_and_fill_its_steps, 1,
         9);
@@ -253,17 +253,7 @@ static Suite *make_suite(void)
                         0, 2);
     tcase_add_test(sampler, row11_steps_of_an_epoch);
     tcase_add_test(sampler, images_that_do_not_fill_a_step_are_refused);
-    suite_add_tcase(suite, sampler);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_state.c - checkpoints and the folder that they are in. */
+#include "tests/support/suite.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/folder.h"
@@ -394,10 +395,9 @@ END_TEST
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_state");
-    TCase *files = tcase_create("files");
+    TCase *files = suite_case(suite, "files", 300);
 
     tcase_add_checked_fixture(files, set_up, tear_down);
-    tcase_set_timeout(files, 300);
     tcase_add_test(files, two_runs_do_not_share_a_folder);
     tcase_add_test(files,
                    drafts_of_a_killed_run_are_removed_by_the_next_writer);
@@ -413,17 +413,7 @@ static Suite *make_suite(void)
                    the_newest_checkpoints_are_kept_and_nothing_else_is_touched);
     tcase_add_test(files, a_folder_that_cannot_be_written_is_found_out_before);
     tcase_add_test(files, a_save_that_fails_leaves_the_folder_as_it_was);
-    suite_add_tcase(suite, files);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -10,6 +10,7 @@
  */
 #include "tests/trainer/trainer_digest.h"
 #include "tests/trainer/trainer_job.h"
+#include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
 
@@ -313,23 +314,12 @@ static void tear_down(void)
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_torch");
-    TCase *torch = tcase_create("torch");
+    TCase *torch = suite_case(suite, "torch", 4 * DEADLINE);
 
     tcase_add_unchecked_fixture(torch, set_up, tear_down);
-    tcase_set_timeout(torch, 4 * DEADLINE);
     tcase_add_loop_test(torch, one_rank_goes_the_way_of_torch, 0, 9);
     tcase_add_loop_test(torch, ranks_go_the_way_of_torch, 0, 4);
-    suite_add_tcase(suite, torch);
     return suite;
 }
 
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+int main(void) { return suite_run(make_suite()); }

@@ -5,6 +5,7 @@
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
 #include "tests/support/forbid.h"
+#include "tests/support/suite.h"
 #include "transports/cma.h"
 
 #include <check.h>
@@ -383,17 +384,14 @@ static int is_possible(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("cma");
-    TCase *c = tcase_create("cma");
-    SRunner *runner = srunner_create(suite);
-    int failed;
+    Suite *suite;
+    TCase *c;
 
     unsetenv("COLL_CMA");
-    if (!is_possible()) {
-        srunner_free(runner);
+    if (!is_possible())
         return 77;
-    }
-    tcase_set_timeout(c, 120);
+    suite = suite_create("cma");
+    c = suite_case(suite, "cma", 120);
     tcase_add_test(c, reads_every_length_and_alignment);
     tcase_add_test(c, reads_many_pages_at_once);
     tcase_add_test(c, a_dead_process_is_an_error_of_the_peer);
@@ -405,9 +403,5 @@ int main(void)
     tcase_add_test(c, off_neither_offers_nor_reads);
     tcase_add_test(c, seccomp_is_named);
     tcase_add_test(c, a_process_that_is_not_dumpable_is_refused);
-    suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * active messages is called by hand, with what no rank sends and with what UCX
  * delivers out of order; and who gets which of the process's workers.
  */
+#include "tests/support/suite.h"
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -344,9 +345,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("ucx");
-    TCase *tcase = tcase_create("arrival"), *workers = tcase_create("workers");
-    SRunner *runner;
-    int n_failed;
+    TCase *tcase = suite_case(suite, "arrival", 20);
+    TCase *workers = suite_case(suite, "workers", 20);
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_message_of_no_other_rank_is_dropped);
@@ -360,13 +360,7 @@ int main(void)
         tcase, receives_match_by_number_whatever_the_order_of_arrival, 0, 6);
     tcase_add_test(tcase, the_rest_of_a_mismatched_message_is_dropped);
     tcase_add_test(tcase, what_came_before_the_peer_was_lost_can_be_received);
-    suite_add_tcase(suite, tcase);
     tcase_add_test(workers,
                    nobody_joins_a_worker_that_its_last_communicator_leaves);
-    suite_add_tcase(suite, workers);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

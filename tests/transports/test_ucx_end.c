@@ -9,6 +9,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "transports/ucx.h"
 #include "lib/util/util.h"
 
@@ -334,12 +335,9 @@ static void set_up(void)
 int main(void)
 {
     Suite *suite = suite_create("ucx_end");
-    TCase *tcase = tcase_create("leaving");
-    SRunner *runner;
-    int n_failed;
+    TCase *tcase = suite_case(suite, "leaving", DEADLINE + 20);
 
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_set_timeout(tcase, DEADLINE + 20);
     tcase_add_loop_test(tcase, a_rank_that_stalls_while_it_leaves_harms_nobody,
                         0, (int)ARRAY_LEN(stalls));
     tcase_add_test(tcase, who_goes_on_delays_nobody_who_ends);
@@ -348,10 +346,5 @@ int main(void)
                    who_ends_after_a_death_waits_for_nobody_who_lost_as_much);
     tcase_add_test(tcase, after_the_last_communicator_there_may_be_another);
     tcase_add_test(tcase, communicators_come_and_go_under_load);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/side_by_side.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/topo/topo.h"
 #include "lib/util/limit.h"
 #include "lib/util/lock.h"
@@ -345,12 +346,9 @@ static void set_up(void)
 int main(void)
 {
     Suite *suite = suite_create("ucx_open");
-    TCase *tcase = tcase_create("opening");
-    SRunner *runner;
-    int n_failed;
+    TCase *tcase = suite_case(suite, "opening", DEADLINE + 20);
 
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_set_timeout(tcase, DEADLINE + 20);
     tcase_add_test(tcase, ucx_makes_no_segments_that_have_names);
     tcase_add_test(tcase, the_users_choice_of_transports_stays);
     tcase_add_loop_test(tcase, a_rank_may_have_a_mesh_of_its_own, 0, 3);
@@ -360,10 +358,5 @@ int main(void)
     tcase_add_test(tcase, a_child_closes_what_it_has_opened);
     tcase_add_loop_test(tcase, who_lacks_descriptors_is_named_by_all, 0, 14);
     tcase_add_loop_test(tcase, a_limit_of_files_kills_nobody, 0, 2);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }

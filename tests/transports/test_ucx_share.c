@@ -5,6 +5,7 @@
  */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 #include "lib/util/util.h"
 #include "transports/transport.h"
 
@@ -448,11 +449,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("ucx_share");
-    TCase *tcase = tcase_create("sharing");
-    SRunner *runner;
-    int n_failed;
+    TCase *tcase = suite_case(suite, "sharing", DEADLINE + 20);
 
-    tcase_set_timeout(tcase, DEADLINE + 20);
     tcase_add_test(tcase, further_communicators_open_no_descriptors);
     tcase_add_test(tcase, each_communicator_gets_its_own_messages);
     tcase_add_test(tcase, a_message_that_comes_early_is_kept);
@@ -461,10 +459,5 @@ int main(void)
     tcase_add_test(tcase, a_link_that_had_to_be_broken_is_made_anew);
     tcase_add_test(tcase, who_is_late_to_what_failed_is_not_lost);
     tcase_add_test(tcase, a_death_is_of_those_that_held_the_dead);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return suite_run(suite);
 }
