@@ -253,29 +253,36 @@ static int compare(struct ucx *ucx, const struct coll__tp_env *env,
     return coll__ucx_limits_judge(&mine->room, env->rank);
 }
 
+/* The workers' addresses, each padded to the longest one's `len` bytes. */
+struct addresses {
+    unsigned char *all; /* [size * len]; NULL: they were not exchanged */
+    size_t len;
+};
+
 /* Exchange the workers' addresses. */
 static int exchange(struct ucx *ucx, const struct coll__tp_env *env,
                     struct hello *mine, struct hello *hellos,
-                    unsigned char **addresses, size_t *len)
+                    struct addresses *addresses)
 {
+    size_t len = 0;
     void *padded = NULL;
     int rc;
 
-    *len = 0;
     for (int r = 0; r < env->size; r++)
-        *len = max_size(*len, hellos[r].address_len);
-    *addresses = malloc((size_t)env->size * *len);
-    padded = calloc(1, *len);
-    if (!*addresses || !padded) {
+        len = max_size(len, hellos[r].address_len);
+    addresses->len = len;
+    addresses->all = malloc((size_t)env->size * len);
+    padded = calloc(1, len);
+    if (!addresses->all || !padded) {
         log_error("ucx", "no memory for %d addresses of %zu bytes; free some",
-                  env->size, *len);
+                  env->size, len);
         mine->status = COLL_ERR_NOMEM;
     } else if (ucx->worker) {
         memcpy(padded, ucx->worker->address, ucx->worker->address_len);
     }
     rc = agree(env, mine, hellos);
     if (rc == COLL_OK)
-        rc = env->allgather(env->arg, padded, *len, *addresses);
+        rc = env->allgather(env->arg, padded, len, addresses->all);
     free(padded);
     return rc;
 }
@@ -313,9 +320,9 @@ static int take_link(struct ucx *ucx, int rank, const struct hello *hello,
     return 1;
 }
 
-/* addresses: NULL when all links are there. */
+/* There are no addresses when all links are there. */
 static int take_links(struct ucx *ucx, const struct hello *hellos,
-                      const unsigned char *addresses, size_t len)
+                      const struct addresses *addresses)
 {
     int is_well = 1;
 
@@ -325,7 +332,9 @@ static int take_links(struct ucx *ucx, const struct hello *hellos,
     for (int r = 0; r < ucx->base.size && is_well; r++)
         if (is_linked(ucx, hellos, r))
             is_well = take_link(ucx, r, &hellos[r],
-                                addresses ? addresses + (size_t)r * len : NULL);
+                                addresses->all ? addresses->all +
+                                                     (size_t)r * addresses->len
+                                               : NULL);
     coll__ucx_exit(ucx);
     if (is_well)
         return COLL_OK;
@@ -350,8 +359,7 @@ static int join(struct ucx *ucx, const struct coll__tp_env *env,
                 struct hello *hellos)
 {
     struct hello mine = {.mesh = (int32_t)coll__limit(LIMIT_UCX_MESH)};
-    unsigned char *addresses = NULL;
-    size_t len = 0;
+    struct addresses addresses = {NULL, 0};
     int rc, n_new = 0;
 
     come_in(ucx, env, &mine);
@@ -363,11 +371,11 @@ static int join(struct ucx *ucx, const struct coll__tp_env *env,
     if (rc == COLL_OK) {
         n_new = n_new_of_all(hellos, env->size);
         if (n_new)
-            rc = exchange(ucx, env, &mine, hellos, &addresses, &len);
+            rc = exchange(ucx, env, &mine, hellos, &addresses);
     }
     if (rc == COLL_OK)
-        mine.status = take_links(ucx, hellos, addresses, len);
-    free(addresses);
+        mine.status = take_links(ucx, hellos, &addresses);
+    free(addresses.all);
     if (rc || !n_new)
         return rc ? rc : mine.status;
     if (mine.status == COLL_OK && ucx->worker && is_meshed(hellos, env->size))
