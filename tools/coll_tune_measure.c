@@ -95,12 +95,12 @@ static int share_cores(const struct meter *m, int *is_shared)
 
 /* ---- links ------------------------------------------------------------------ */
 
-/* Send a message there and back n times; returns half of a round trip. */
-static int ping(const struct meter *m, int peer, int is_first, size_t len,
-                int n, struct tune_spread *spread)
+/* Send a message there and back n times, from rank 0; *spread: of half a round trip. */
+static int ping(const struct meter *m, int peer, size_t len, int n,
+                struct tune_spread *spread)
 {
     double times[PINGS];
-    int rc = COLL_OK;
+    int rc = COLL_OK, is_first = coll_comm_rank(m->comm) == 0;
 
     for (int i = 0; i < n && !rc; i++) {
         double start = now();
@@ -154,9 +154,9 @@ static int measure_link(const struct meter *m, int is_far,
         int other = rank ? 0 : peer;
 
         if (!rank || rank == peer)
-            rc = ping(m, other, !rank, SMALL, PINGS, &spread[0]);
+            rc = ping(m, other, SMALL, PINGS, &spread[0]);
         if (!rc && (!rank || rank == peer))
-            rc = ping(m, other, !rank, LARGE, LARGE_PINGS, &spread[1]);
+            rc = ping(m, other, LARGE, LARGE_PINGS, &spread[1]);
         if (!rc)
             rc = coll_broadcast(spread, spread, 4, COLL_F64, 0, m->comm, NULL);
         judge_link(spread, m->options->tolerance, link);

@@ -72,16 +72,17 @@ void link_draw(unsigned char nonce[LINK_NONCE])
     randombytes_buf(nonce, LINK_NONCE);
 }
 
-void link_init(struct link *link, int fd, int is_server,
+/* The link's key is made of both nonces, the server's first. */
+void link_init(struct link *link, int is_server,
                const unsigned char key[LINK_KEY],
-               const unsigned char server[LINK_NONCE],
-               const unsigned char client[LINK_NONCE])
+               const unsigned char mine[LINK_NONCE],
+               const unsigned char theirs[LINK_NONCE])
 {
     unsigned char both[2 * LINK_NONCE];
 
-    *link = (struct link){.fd = fd, .is_server = is_server};
-    memcpy(both, server, LINK_NONCE);
-    memcpy(both + LINK_NONCE, client, LINK_NONCE);
+    *link = (struct link){.fd = link->fd, .is_server = is_server};
+    memcpy(both, is_server ? mine : theirs, LINK_NONCE);
+    memcpy(both + LINK_NONCE, is_server ? theirs : mine, LINK_NONCE);
     crypto_generichash(link->key, LINK_KEY, both, sizeof(both), key, LINK_KEY);
 }
 

@@ -40,11 +40,12 @@ int link_key(const char *run_id, unsigned char key[LINK_KEY]);
 /* Draw this end's nonce for the connection's key. */
 void link_draw(unsigned char nonce[LINK_NONCE]);
 
-/* Begin with a connected socket, which the link owns from now on. */
-void link_init(struct link *link, int fd, int is_server,
+/* Begin when both ends have drawn and know each other's nonce.  link->fd stays; key: the
+ * job's. */
+void link_init(struct link *link, int is_server,
                const unsigned char key[LINK_KEY],
-               const unsigned char server[LINK_NONCE],
-               const unsigned char client[LINK_NONCE]);
+               const unsigned char mine[LINK_NONCE],
+               const unsigned char theirs[LINK_NONCE]);
 
 /* Read until held[0] to held[len - 1] are there: 1; 0 not yet; -1 the other end is gone.
  * For the plain bytes with which both ends begin, before there is a key. */

@@ -252,8 +252,7 @@ static int hear_guest(struct meeting *m, struct guest *guest)
         if (is_there <= 0)
             return is_there;
         memcpy(theirs, guest->link.held, LINK_NONCE);
-        link_init(&guest->link, guest->link.fd, 1, m->nodes->key, guest->nonce,
-                  theirs);
+        link_init(&guest->link, 1, m->nodes->key, guest->nonce, theirs);
         guest->has_drawn = 1;
     }
     is_there = link_take(&guest->link, word);
@@ -400,7 +399,7 @@ static int introduce(struct meeting *m, struct link *link, const char **wrong)
         return what;
     memcpy(theirs, link->held + strlen(MAGIC), LINK_NONCE);
     link_draw(mine);
-    link_init(link, link->fd, 0, m->nodes->key, theirs, mine);
+    link_init(link, 0, m->nodes->key, mine, theirs);
     if (send(link->fd, mine, sizeof(mine), MSG_NOSIGNAL) != sizeof(mine))
         return 0;
     snprintf(word, sizeof(word), "node %d %d %d", m->node_rank,

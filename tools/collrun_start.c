@@ -21,6 +21,7 @@
 struct setting {
     pid_t parent; /* of the ranks: this process */
     int root_fd; /* listens at root; for rank 0 */
+    int report_fd; /* where a new process says why it cannot run */
     int port;    /* a port that was free, for programs that use MASTER_PORT */
     char host[256], root[300], secret[65], run_id[33];
 };
@@ -273,10 +274,10 @@ static void set_signals(const struct job *job)
     sigprocmask(SIG_SETMASK, &job->inherited->mask, NULL);
 }
 
-/* In the new process; reports through fd only when it cannot run. */
+/* In the new process; reports only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
                         const struct setting *setting, int rank,
-                        const int out[2], int fd)
+                        const int out[2])
 {
     int err;
 
@@ -300,7 +301,7 @@ static void become_rank(const struct job *job, const struct options *options,
     set_signals(job);
     execvp(options->command[0], options->command);
     err = errno;
-    if (write(fd, &err, sizeof(err)) < 0)
+    if (write(setting->report_fd, &err, sizeof(err)) < 0)
         _exit(EXIT_CANNOT_RUN);
     _exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
@@ -345,9 +346,9 @@ static int await_exec(int fd, const char *program)
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* Make one process; it reports through fd. */
+/* Make one process. */
 static int start_rank(struct job *job, const struct options *options,
-                      const struct setting *setting, int rank, int fd)
+                      const struct setting *setting, int rank)
 {
     pid_t pid;
     int out[2];
@@ -356,7 +357,7 @@ static int start_rank(struct job *job, const struct options *options,
         return EXIT_FAILURE;
     pid = fork();
     if (!pid)
-        become_rank(job, options, setting, rank, out, fd);
+        become_rank(job, options, setting, rank, out);
     for (int i = 0; i < 2; i++)
         if (out[i] >= 0)
             close(out[i]);
@@ -380,8 +381,9 @@ static int start_ranks(struct job *job, const struct options *options,
         complain("cannot make a pipe: %s; see ulimit -n", strerror(errno));
         return EXIT_FAILURE;
     }
+    setting->report_fd = ends[1];
     for (int r = 0; r < job->n && !status; r++) {
-        status = start_rank(job, options, setting, r, ends[1]);
+        status = start_rank(job, options, setting, r);
         if (setting->root_fd >= 0) { /* the socket is rank 0's alone */
             close(setting->root_fd);
             setting->root_fd = -1;

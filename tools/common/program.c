@@ -290,13 +290,22 @@ static int take(const struct program *p, int answer, char **argv, void *into)
                                    : program_set(p, o, optarg, into);
 }
 
+/* A command line that is being read. */
+struct reading {
+    const struct program *p;
+    int argc;
+    char **argv;
+    void *into;
+    int status; /* the answer */
+};
+
 /* Some write '_' for only a part of the '-' in a name, which getopt does not
  * know.  Take such a word and its value.  Result: 1 if it is such a word, and
- * *status. */
-static int take_mixed(const struct program *p, int argc, char **argv,
-                      void *into, int *status)
+ * r->status. */
+static int take_mixed(struct reading *r)
 {
-    const char *word = argv[optind - 1], *value = strchr(word, '=');
+    const struct program *p = r->p;
+    const char *word = r->argv[optind - 1], *value = strchr(word, '=');
     const struct program_option *o;
     char name[128];
 
@@ -304,14 +313,14 @@ static int take_mixed(const struct program *p, int argc, char **argv,
     o = optopt ? NULL : look_up(p, name);
     if (!o || (value && !o->value))
         return 0;
-    if (!value && !program_stands_alone(o) && optind == argc)
+    if (!value && !program_stands_alone(o) && optind == r->argc)
         return 0;
     if (value)
         value++;
     else if (!program_stands_alone(o))
-        value = argv[optind++];
-    *status = p->has && !p->has(p, o) ? refuse_use(p, o)
-                                      : program_set(p, o, value, into);
+        value = r->argv[optind++];
+    r->status = p->has && !p->has(p, o) ? refuse_use(p, o)
+                                        : program_set(p, o, value, r->into);
     return 1;
 }
 
@@ -339,23 +348,22 @@ int program_defaults(const struct program *p, void *into)
     return 0;
 }
 
-/* Act on getopt's answer.  Result: 0 to go on, or 1 to end with *status. */
-static int act(const struct program *p, int answer, int argc, char **argv,
-               void *into, int *status)
+/* Act on getopt's answer.  Result: 0 to go on, or 1 to end with r->status. */
+static int act(struct reading *r, int answer)
 {
-    if (answers(p, answer)) {
-        *status = program_finish(p, 0);
+    if (answers(r->p, answer)) {
+        r->status = program_finish(r->p, 0);
         return 1;
     }
-    if (answer == '?' && take_mixed(p, argc, argv, into, status))
-        return *status != 0;
+    if (answer == '?' && take_mixed(r))
+        return r->status != 0;
     if (answer == '?' || answer == ':') {
-        refuse_word(p, answer, argv);
-        *status = PROGRAM_USAGE;
+        refuse_word(r->p, answer, r->argv);
+        r->status = PROGRAM_USAGE;
         return 1;
     }
-    *status = take(p, answer, argv, into);
-    return *status != 0;
+    r->status = take(r->p, answer, r->argv, r->into);
+    return r->status != 0;
 }
 
 int program_read(const struct program *p, int argc, char **argv, void *into,
@@ -363,16 +371,19 @@ int program_read(const struct program *p, int argc, char **argv, void *into,
 {
     int (*next)(int, char *const *, const char *, const struct option *,
                 int *) = p->is_launcher ? getopt_long_only : getopt_long;
+    struct reading reading = {p, argc, argv, into, 0};
     struct getopt_table table;
     int answer;
 
     fill_table(&table, p);
-    *status = 0;
     opterr = 0;
     optind = 0; /* begin anew */
     while ((answer = next(argc, argv, table.shorts, table.longs, NULL)) != -1)
-        if (act(p, answer, argc, argv, into, status))
-            return -1;
+        if (act(&reading, answer))
+            break;
+    *status = reading.status;
+    if (answer != -1)
+        return -1;
     if (p->most_words < 0 || argc - optind <= p->most_words)
         return optind;
     *status = program_refuse(p, "unexpected argument %s; see %s --help",

@@ -11,10 +11,12 @@
 
 enum { MAX_ALGOS = 256 };
 
-/* Return the time when some prices are 0. */
+/* What costs time, as bits. */
+enum { LATENCY = 1, SHARED = 2, BANDWIDTH = 4, WORK = 8 };
+
+/* Return the time when the prices of some of it are 0. */
 static double time_without(const struct coll__algo *algo,
-                           const struct coll__problem *pb, int latency,
-                           int share, int beta, int gamma)
+                           const struct coll__problem *pb, unsigned what)
 {
     struct coll__view view = *pb->view;
     struct coll__problem free_pb = *pb;
@@ -22,12 +24,12 @@ static double time_without(const struct coll__algo *algo,
     for (int l = 0; l < view.n_levels; l++) {
         struct coll__level *level = &view.levels[l];
 
-        level->alpha = latency ? 0 : level->alpha;
-        level->gap = latency ? 0 : level->gap;
-        level->share = share ? 0 : level->share;
-        level->beta = beta ? 0 : level->beta;
+        level->alpha = what & LATENCY ? 0 : level->alpha;
+        level->gap = what & LATENCY ? 0 : level->gap;
+        level->share = what & SHARED ? 0 : level->share;
+        level->beta = what & BANDWIDTH ? 0 : level->beta;
     }
-    view.gamma = gamma ? 0 : view.gamma;
+    view.gamma = what & WORK ? 0 : view.gamma;
     free_pb.view = &view;
     return algo->cost(&free_pb);
 }
@@ -36,13 +38,14 @@ static struct parts parts_of(const struct coll__candidate *c,
                              const struct coll__problem *pb)
 {
     double all = c->seconds > 0 ? c->seconds : 1;
-    double alone = time_without(c->algo, pb, 0, 1, 0, 0);
+    double alone = time_without(c->algo, pb, SHARED);
 
     return (struct parts){
-        .latency = (all - time_without(c->algo, pb, 1, 0, 0, 0)) / all,
+        .latency = (all - time_without(c->algo, pb, LATENCY)) / all,
         .shared = (all - alone) / all,
-        .bandwidth = (alone - time_without(c->algo, pb, 0, 1, 1, 0)) / all,
-        .work = (all - time_without(c->algo, pb, 0, 0, 0, 1)) / all,
+        .bandwidth =
+            (alone - time_without(c->algo, pb, SHARED | BANDWIDTH)) / all,
+        .work = (all - time_without(c->algo, pb, WORK)) / all,
     };
 }
 

@@ -88,11 +88,11 @@ static int global_link(const struct net *net, int group, int port)
            group * net->routers * net->globals + port;
 }
 
-static int local_hop(const struct net *net, int group, int from, int to,
-                     int *links, int n)
+/* Hop from one router to another of its group. */
+static int local_hop(const struct net *net, int from, int to, int *links, int n)
 {
     if (from != to)
-        links[n++] = (group * net->routers + from) * net->routers + to;
+        links[n++] = from * net->routers + to % net->routers;
     return n;
 }
 
@@ -103,16 +103,14 @@ static int dragonfly_route(const struct net *net, const struct net_end *from,
     int ga = a / net->routers, gb = b / net->routers, others = net->groups - 1;
     int cable, out, in;
 
-    a %= net->routers;
-    b %= net->routers;
     if (ga == gb)
-        return local_hop(net, ga, a, b, links, n);
-    cable = a % net->n_between * others;
+        return local_hop(net, a, b, links, n);
+    cable = a % net->routers % net->n_between * others;
     out = (ga - gb - 1 + net->groups) % net->groups + cable;
     in = (gb - ga - 1 + net->groups) % net->groups + cable;
-    n = local_hop(net, ga, a, out / net->globals, links, n);
+    n = local_hop(net, a, ga * net->routers + out / net->globals, links, n);
     links[n++] = global_link(net, ga, out);
-    return local_hop(net, gb, in / net->globals, b, links, n);
+    return local_hop(net, gb * net->routers + in / net->globals, b, links, n);
 }
 
 static const char *dragonfly_finish(struct net *net, long long n_ends,

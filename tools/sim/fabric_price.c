@@ -130,14 +130,15 @@ static void price_group(const struct levels *levels, struct pieces *pieces,
     price->share = max_double(price->share, time / k);
 }
 
-/* Price the links that the routes from one rank to two others share. */
+/* Price the links that the routes from one rank to two others of its group share. */
 static void price_rank(const struct levels *levels, struct pieces *pieces,
-                       int from, int next, int other,
-                       struct coll__fabric_price *price)
+                       int p, int next, struct coll__fabric_price *price)
 {
     int a[COLL__ROUTE_MAX], b[COLL__ROUTE_MAX];
-    int n = route(levels, pieces, from, next, a), is_shared = 1;
-    int n_other = route(levels, pieces, from, other, b);
+    int size = siblings(pieces, p), first = pieces->parent[p];
+    int other = size > 2 ? first + (p - first + 2) % size : next;
+    int n = route(levels, pieces, p, next, a), is_shared = 1;
+    int n_other = route(levels, pieces, p, other, b);
 
     for (int j = 0; j < n; j++) {
         struct coll__fabric_link link =
@@ -219,8 +220,7 @@ static int price_piece(const struct levels *levels, struct pieces *pieces,
     if (largest > 1)
         price_group(levels, pieces, p, next, price);
     else
-        price_rank(levels, pieces, p, next,
-                   n > 2 ? first + (p - first + 2) % n : next, price);
+        price_rank(levels, pieces, p, next, price);
     for (int far = 1; far < n; far *= 2, n_alphas++)
         price->alpha +=
             alpha_of(levels, pieces, p, first + (p - first + far) % n);

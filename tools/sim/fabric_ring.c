@@ -33,19 +33,30 @@ static int order_host(struct host_ring *host, struct host_ring *last,
     return COLL_OK;
 }
 
+/* Ranks on their seats. */
+struct seated {
+    const struct coll__fabric *fabric;
+    int nranks;
+    const int *seat; /* [nranks] */
+    int *sorted;     /* [nranks]: the ranks in order of their seats */
+};
+
+/* Return the host of the i-th rank in order of seats. */
+static int host_of(const struct seated *s, int i)
+{
+    return coll__fabric_host(s->fabric, s->seat[s->sorted[i]]);
+}
+
 /* Read the ranks of one host, from `first` on in the order of seats; returns their
  * number. */
-static int read_host(const struct coll__fabric *fabric, int nranks,
-                     const int *seat, const int *sorted, int first,
-                     struct host_ring *host)
+static int read_host(const struct seated *s, int first, struct host_ring *host)
 {
-    int number = coll__fabric_host(fabric, seat[sorted[first]]);
-
     host->n = 0;
-    for (int i = first; i < nranks; i++) {
-        struct fabric_place at = coll__fabric_place(fabric, seat[sorted[i]]);
+    for (int i = first; i < s->nranks; i++) {
+        struct fabric_place at =
+            coll__fabric_place(s->fabric, s->seat[s->sorted[i]]);
 
-        if (at.host != number)
+        if (at.host != host_of(s, first))
             break;
         host->kind = at.kind;
         host->seats[host->n++] = at.local;
@@ -53,22 +64,20 @@ static int read_host(const struct coll__fabric *fabric, int nranks,
     return host->n;
 }
 
-static int order_all(const struct coll__fabric *fabric, int nranks,
-                     const int *seat, const int *sorted,
-                     struct host_ring hosts[2], int *ring)
+static int order_all(const struct seated *s, struct host_ring hosts[2],
+                     int *ring)
 {
-    int is_open = coll__fabric_host(fabric, seat[sorted[0]]) !=
-                  coll__fabric_host(fabric, seat[sorted[nranks - 1]]);
+    int is_open = host_of(s, 0) != host_of(s, s->nranks - 1);
     int rc = COLL_OK;
 
-    for (int i = 0; i < nranks && rc == COLL_OK; i += hosts[0].n) {
-        int n = read_host(fabric, nranks, seat, sorted, i, &hosts[0]);
+    for (int i = 0; i < s->nranks && rc == COLL_OK; i += hosts[0].n) {
+        int n = read_host(s, i, &hosts[0]);
 
         rc = order_host(&hosts[0], &hosts[1], is_open);
         for (int j = 0, k = 0; j < n; j++) { /* the rank in that seat */
             for (k = 0; hosts[0].seats[k] != hosts[0].ring[j];)
                 k++;
-            ring[i + j] = sorted[i + k];
+            ring[i + j] = s->sorted[i + k];
         }
     }
     return rc;
@@ -77,20 +86,21 @@ static int order_all(const struct coll__fabric *fabric, int nranks,
 int coll__fabric_ring(const struct coll__fabric *fabric, int nranks,
                       const int *seat, int *ring)
 {
-    int *sorted = malloc((size_t)nranks * sizeof(int));
+    struct seated ranks = {fabric, nranks, seat,
+                           malloc((size_t)nranks * sizeof(int))};
     struct host_ring *hosts = calloc(2, sizeof(*hosts));
     int rc = COLL_ERR_NOMEM;
 
-    if (sorted && hosts) {
-        rc = coll__fabric_sort(fabric, nranks, seat, sorted);
+    if (ranks.sorted && hosts) {
+        rc = coll__fabric_sort(fabric, nranks, seat, ranks.sorted);
         if (rc == COLL_OK)
-            rc = order_all(fabric, nranks, seat, sorted, hosts, ring);
+            rc = order_all(&ranks, hosts, ring);
     }
     if (rc == COLL_ERR_NOMEM)
         log_error("topo", "no memory left for a ring of %d ranks; free some "
                           "memory",
                   nranks);
-    free(sorted);
+    free(ranks.sorted);
     free(hosts);
     return rc;
 }
