@@ -316,9 +316,9 @@ static int refuse(const struct bench_args *args)
 int main(int argc, char **argv)
 {
     struct duel d = {.errors = 0};
-    int status;
+    int status = bench_args_read(argc, argv, &bench_allreduce, &mode, &d.args);
 
-    if (bench_args_read(argc, argv, &bench_allreduce, &mode, &d.args, &status))
+    if (status != BENCH_GOES_ON)
         return bench_finish(PROGRAM, status);
     status = refuse(&d.args);
     if (!status)

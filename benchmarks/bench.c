@@ -420,9 +420,9 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
                const struct bench_mode *mode)
 {
     struct bench b = {.op = op, .mode = mode};
-    int status, rc;
+    int rc, status = bench_args_read(argc, argv, op, mode, &b.args);
 
-    if (bench_args_read(argc, argv, op, mode, &b.args, &status))
+    if (status != BENCH_GOES_ON)
         return finish(&b, status);
     status = join(&b);
     if (status)

@@ -110,11 +110,12 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
 
 /* ---- bench_args.c ------------------------------------------------------ */
 
-/* Read the command line.  Result: 0 and *args; or 1 when the program ends with
- * *status. */
+#define BENCH_GOES_ON (-1)
+
+/* Read the command line.  Result: BENCH_GOES_ON and *args; else the program ends, with
+ * this status. */
 int bench_args_read(int argc, char **argv, const struct bench_op *op,
-                    const struct bench_mode *mode, struct bench_args *args,
-                    int *status);
+                    const struct bench_mode *mode, struct bench_args *args);
 
 /* ---- bench_data.c: whole numbers that every type holds exactly --------- */
 

@@ -260,19 +260,19 @@ static int check(const struct program *p, const struct bench_args *args)
 }
 
 int bench_args_read(int argc, char **argv, const struct bench_op *op,
-                    const struct bench_mode *mode, struct bench_args *args,
-                    int *status)
+                    const struct bench_mode *mode, struct bench_args *args)
 {
     struct shown text;
     struct program program = program_of(&text, op, mode);
+    int status;
 
     describe(mode);
     *args = (struct bench_args){.iters = 0};
     program_defaults(&program, args);
     if (!op->has_op)
         args->op = COLL_MAX; /* as good as any */
-    if (program_read(&program, argc, argv, args, status) < 0)
-        return 1;
-    *status = check(&program, args);
-    return *status != 0;
+    if (program_read(&program, argc, argv, args, &status) < 0)
+        return status;
+    status = check(&program, args);
+    return status ? status : BENCH_GOES_ON;
 }

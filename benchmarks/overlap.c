@@ -402,9 +402,9 @@ static int refuse(const struct bench_args *args)
 int main(int argc, char **argv)
 {
     struct overlap o = {.errors = 0};
-    int status;
+    int status = bench_args_read(argc, argv, &bench_allreduce, &mode, &o.args);
 
-    if (bench_args_read(argc, argv, &bench_allreduce, &mode, &o.args, &status))
+    if (status != BENCH_GOES_ON)
         return bench_finish(PROGRAM, status);
     status = refuse(&o.args);
     return bench_finish(PROGRAM, status ? status : run(&o));

@@ -25,16 +25,22 @@ struct board {
 
 typedef int child_fn(const struct bench_device *device, struct board *board);
 
-/* Return the best of a few times of one copy. */
-static int time_copies(const struct bench_device *device, void *to,
-                       const void *from, size_t len, int times, double *best)
+/* Two buffers of the GPU. */
+struct buffers {
+    void *to, *from;
+};
+
+/* Find the best of a few times of one copy. */
+static int time_copies(const struct bench_device *device,
+                       const struct buffers *b, size_t len, int times,
+                       double *best)
 {
     int rc = 0;
 
     for (int i = 0; i < REPEATS && !rc; i++) {
         rc = device->mark(0);
         for (int k = 0; k < times && !rc; k++)
-            rc = device->copy(to, from, len);
+            rc = device->copy(b->to, b->from, len);
         if (!rc)
             rc = device->mark(1);
         if (!rc)
@@ -45,12 +51,12 @@ static int time_copies(const struct bench_device *device, void *to,
     return rc;
 }
 
-static int measure_area(const struct bench_device *device, void *to,
-                        const void *from, struct area *area)
+static int measure_area(const struct bench_device *device,
+                        const struct buffers *b, struct area *area)
 {
     double seconds = 0, rate;
     int times = (int)((64u << 20) / area->bytes) + 1;
-    int rc = time_copies(device, to, from, area->bytes, times, &seconds);
+    int rc = time_copies(device, b, area->bytes, times, &seconds);
 
     rate = seconds > 0 ? 2 * (double)area->bytes / seconds : 0;
     for (int i = 0; i < 4; i++)
@@ -62,8 +68,8 @@ static int measure(const struct bench_device *device, struct board *board)
 {
     struct limits *limits = &board->limits;
     size_t most = area_bytes[limits->n_areas - 1];
-    void *to = NULL, *from = NULL;
-    int rc = device->alloc(&to, most) || device->alloc(&from, most);
+    struct buffers b = {NULL, NULL};
+    int rc = device->alloc(&b.to, most) || device->alloc(&b.from, most);
 
     if (rc)
         snprintf(board->why, sizeof(board->why),
@@ -71,12 +77,11 @@ static int measure(const struct bench_device *device, struct board *board)
                  "smaller --sizes",
                  most);
     if (!rc)
-        rc = time_copies(device, to, from, SMALL, SMALL_TIMES,
-                         &limits->gpu_small);
+        rc = time_copies(device, &b, SMALL, SMALL_TIMES, &limits->gpu_small);
     for (int a = 0; a < limits->n_areas && !rc; a++)
-        rc = measure_area(device, to, from, &limits->areas[a]);
-    device->free(to);
-    device->free(from);
+        rc = measure_area(device, &b, &limits->areas[a]);
+    device->free(b.to);
+    device->free(b.from);
     return rc;
 }
 

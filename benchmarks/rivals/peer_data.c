@@ -35,13 +35,15 @@ static void put(float *to, size_t n, uint32_t first, uint32_t salt, int rank)
         to[i] = value(first + (uint32_t)i, salt, 1, rank);
 }
 
-static size_t differing(const float *from, size_t n, uint32_t first,
-                        uint32_t salt, int32_t times, int32_t ranks)
+/* Return how many elements of a part differ from `times` a plus `ranks` b; its elements
+ * are those from `first` on. */
+static size_t differing(const struct peer_case *c, const float *part,
+                        size_t first, int32_t times, int32_t ranks)
 {
     size_t wrong = 0;
 
-    for (size_t i = 0; i < n; i++)
-        wrong += from[i] != value(first + (uint32_t)i, salt, times, ranks);
+    for (size_t i = 0; i < c->count; i++)
+        wrong += part[i] != value((uint32_t)(first + i), c->salt, times, ranks);
     return wrong;
 }
 
@@ -88,19 +90,18 @@ size_t peer_verify(const struct peer_case *c, const float *out)
 
     switch (c->op) {
     case PEER_ALLREDUCE:
-        return differing(out, n, 0, c->salt, p, all);
+        return differing(c, out, 0, p, all);
     case PEER_BROADCAST:
-        return differing(out, n, 0, c->salt, 1, c->root);
+        return differing(c, out, 0, 1, c->root);
     case PEER_REDUCE_SCATTER:
-        return differing(out, n, (uint32_t)block, c->salt, p, all);
+        return differing(c, out, block, p, all);
     case PEER_ALLGATHER:
         for (int r = 0; r < p; r++)
-            wrong += differing(out + (size_t)r * n, n, 0, c->salt, 1, r);
+            wrong += differing(c, out + (size_t)r * n, 0, 1, r);
         return wrong;
     case PEER_ALLTOALL:
         for (int r = 0; r < p; r++)
-            wrong += differing(out + (size_t)r * n, n, (uint32_t)block, c->salt,
-                               1, r);
+            wrong += differing(c, out + (size_t)r * n, block, 1, r);
         return wrong;
     default:
         return 0;
