@@ -197,28 +197,38 @@ static int take_link(const struct place *at, const json_t *item,
 typedef int take_fn(const struct place *at, const json_t *item,
                     struct coll__tune *tune);
 
+/* A list of the file. */
+struct list {
+    const char *name;
+    size_t most; /* items */
+    take_fn *take;
+};
+
 /* Read each item of a list; a missing list is empty. */
-static int take_list(const char *path, const json_t *root, const char *name,
-                     size_t most, take_fn *take, struct coll__tune *tune)
+static int take_list(const char *path, const json_t *root,
+                     const struct list *as, struct coll__tune *tune)
 {
-    const json_t *list = json_object_get(root, name);
+    const json_t *list = json_object_get(root, as->name);
     int rc = COLL_OK;
 
     if (list && !json_is_array(list)) {
-        log_error("tune", "%s: field '%s' must be a list; correct it, or let "
-                  "coll_tune write the file anew", path, name);
+        log_error("tune",
+                  "%s: field '%s' must be a list; correct it, or let "
+                  "coll_tune write the file anew",
+                  path, as->name);
         return COLL_ERR_INVALID;
     }
-    if (json_array_size(list) > most) {
-        log_error("tune", "%s: field '%s' must have %zu items at most; remove "
-                  "some, or let coll_tune write the file anew", path, name,
-                  most);
+    if (json_array_size(list) > as->most) {
+        log_error("tune",
+                  "%s: field '%s' must have %zu items at most; remove "
+                  "some, or let coll_tune write the file anew",
+                  path, as->name, as->most);
         return COLL_ERR_INVALID;
     }
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
-        struct place at = {path, name, i};
+        struct place at = {path, as->name, i};
 
-        rc = take(&at, json_array_get(list, i), tune);
+        rc = as->take(&at, json_array_get(list, i), tune);
     }
     return rc;
 }
@@ -296,6 +306,8 @@ static int take_all(const char *path, json_t *root, struct coll__tune *tune)
 {
     const json_t *version = json_object_get(root, "version");
     size_t n = json_array_size(json_object_get(root, "entries"));
+    const struct list entries = {"entries", n, take_entry};
+    const struct list links = {"links", MAX_LINKS, take_link};
     int rc;
 
     if (json_integer_value(version) != FORMAT) {
@@ -309,9 +321,9 @@ static int take_all(const char *path, json_t *root, struct coll__tune *tune)
         log_error("tune", "%s: no memory for %zu entries", path, n);
         return COLL_ERR_NOMEM;
     }
-    rc = take_list(path, root, "entries", n, take_entry, tune);
+    rc = take_list(path, root, &entries, tune);
     if (rc == COLL_OK)
-        rc = take_list(path, root, "links", MAX_LINKS, take_link, tune);
+        rc = take_list(path, root, &links, tune);
     return rc ? rc : take_limits(path, root, &tune->limits);
 }
 
