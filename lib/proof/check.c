@@ -103,11 +103,10 @@ static int write_span(struct checker *c, int r, const struct coll__span *span,
                : COLL_OK;
 }
 
-/* Combine two pieces that start at the same offset, over the length of the shorter
- * one. */
+/* Combine two pieces that start at the same offset, over the length of the shorter one,
+ * and append the result to c->now. */
 static int combine(struct checker *c, int r, int step,
-                   const struct coll__piece *a, const struct coll__piece *b,
-                   struct coll__memory *to)
+                   const struct coll__piece *a, const struct coll__piece *b)
 {
     struct coll__piece both = *a;
 
@@ -127,7 +126,7 @@ static int combine(struct checker *c, int r, int step,
     both.set = coll__sets_union(&c->sets, a->set, b->set);
     if (c->pbs[0].order != ORDER_FREE)
         both.tree = coll__trees_pair(&c->trees, a->tree, b->tree);
-    return both.set < 0 || both.tree < 0 || coll__memory_append(to, &both)
+    return both.set < 0 || both.tree < 0 || coll__memory_append(&c->now, &both)
                ? no_memory(c)
                : COLL_OK;
 }
@@ -139,18 +138,18 @@ static void drop_front(struct coll__piece *piece, size_t n)
     piece->len -= n;
 }
 
-/* Set `to` to a combined with b; both cover the same bytes. */
+/* Set c->now to a combined with b; both cover the same bytes. */
 static int combine_all(struct checker *c, int r, int step,
-                       struct coll__memory *a, struct coll__memory *b,
-                       struct coll__memory *to)
+                       struct coll__memory *a, struct coll__memory *b)
 {
     int i = 0, j = 0, rc = COLL_OK;
 
+    c->now.n = 0;
     while (rc == COLL_OK && i < a->n && j < b->n) {
         struct coll__piece *x = &a->pieces[i], *y = &b->pieces[j];
         size_t n = x->len < y->len ? x->len : y->len;
 
-        rc = combine(c, r, step, x, y, to);
+        rc = combine(c, r, step, x, y);
         drop_front(x, n);
         drop_front(y, n);
         i += !x->len;
@@ -168,10 +167,9 @@ static int reduce_into(struct checker *c, int r, int i)
         step->kind == STEP_RECV_REDUCE ? &step->src : &step->dst;
     int rc = read_span(c, r, i, operand, &c->had);
 
-    c->now.n = 0;
     if (rc == COLL_OK)
-        rc = step->src_first ? combine_all(c, r, i, &c->what, &c->had, &c->now)
-                             : combine_all(c, r, i, &c->had, &c->what, &c->now);
+        rc = step->src_first ? combine_all(c, r, i, &c->what, &c->had)
+                             : combine_all(c, r, i, &c->had, &c->what);
     return rc ? rc : write_span(c, r, &step->dst, &c->now);
 }
 

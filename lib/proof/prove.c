@@ -221,7 +221,7 @@ void coll__views_fini(struct coll__view views[COLL__N_VIEWS])
 /* ---- the shapes ----------------------------------------------------------- */
 
 int coll__trial_at(int i, enum coll_collective collective, int nranks,
-                   const struct coll__view *const *views, int n_views,
+                   const struct coll__view views[COLL__N_VIEWS],
                    struct coll__trial *trial)
 {
     static const enum coll_type types[] = {COLL_I32, COLL_U8, COLL_F64,
@@ -243,7 +243,7 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
         .count = collective == COLL_BARRIER ? 1 : counts[i % n],
         .chunk = die / 4 % 2 ? 64 : 0,
         .seed = seed,
-        .view = n_views ? views[i % n_views] : NULL,
+        .view = &views[i % COLL__N_VIEWS],
     };
     if (reduces) { /* the second half of the trials has a strict order */
         trial->op = die / 16 % 2 ? COLL_AVG : COLL_SUM;

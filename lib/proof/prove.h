@@ -49,10 +49,10 @@ int coll__views_init(struct coll__view views[COLL__N_VIEWS], int nranks);
 void coll__views_fini(struct coll__view views[COLL__N_VIEWS]);
 
 /* Fill in trial number i of a collective over nranks ranks, of those that tend to
- * break builders; returns 0 past the last one.  Trials take turns with views[0 ..
- * n_views), each of nranks ranks. */
+ * break builders; returns 0 past the last one.  Trials take turns with the views, each
+ * of nranks ranks. */
 int coll__trial_at(int i, enum coll_collective collective, int nranks,
-                   const struct coll__view *const *views, int n_views,
+                   const struct coll__view views[COLL__N_VIEWS],
                    struct coll__trial *trial);
 
 #endif

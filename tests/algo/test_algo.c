@@ -157,21 +157,18 @@ static void compare_ranks(const struct coll__algo *algo,
 /* A rank that priced or refused otherwise would choose another algorithm. */
 START_TEST(all_ranks_get_the_same_price_and_the_same_refusal)
 {
-    const struct coll__view *all[COLL__N_VIEWS];
     struct coll__view views[COLL__N_VIEWS];
     struct coll__trial t;
 
     ck_assert_int_eq(coll__views_init(views, _i), COLL_OK);
-    for (int v = 0; v < COLL__N_VIEWS; v++)
-        all[v] = &views[v];
     for (int a = 0; coll__algos[a]; a++)
         for (int k = 0; k < COLL_N_COLLECTIVES; k++)
-            for (int i = 0; coll__algos[a]->serves & 1u << k &&
-                            coll__trial_at(i, (enum coll_collective)k, _i, all,
-                                           COLL__N_VIEWS, &t);
+            for (int i = 0;
+                 coll__algos[a]->serves & 1u << k &&
+                 coll__trial_at(i, (enum coll_collective)k, _i, views, &t);
                  i++)
                 for (int v = 0; v < COLL__N_VIEWS; v++) {
-                    t.view = all[v];
+                    t.view = &views[v];
                     compare_ranks(coll__algos[a], &t);
                 }
     coll__views_fini(views);

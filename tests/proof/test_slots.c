@@ -76,14 +76,10 @@ static void try_trials(const struct coll__algo *algo,
                        enum coll_collective collective, int nranks)
 {
     struct coll__view views[COLL__N_VIEWS];
-    const struct coll__view *at[COLL__N_VIEWS];
     struct coll__trial trial;
 
     ck_assert_int_eq(coll__views_init(views, nranks), COLL_OK);
-    for (int v = 0; v < COLL__N_VIEWS; v++)
-        at[v] = &views[v];
-    for (int i = 0;
-         coll__trial_at(i, collective, nranks, at, COLL__N_VIEWS, &trial);
+    for (int i = 0; coll__trial_at(i, collective, nranks, views, &trial);
          i += 3) {
         struct coll__plans plans;
         struct coll__cast cast;

@@ -40,14 +40,10 @@ static void prove(struct proof *proof, const struct coll__algo *algo,
                   enum coll_collective collective, int p,
                   const struct coll__view *views)
 {
-    const struct coll__view *all[COLL__N_VIEWS];
     struct coll__trial t;
     char why[256] = "";
 
-    for (int v = 0; v < COLL__N_VIEWS; v++)
-        all[v] = &views[v];
-    for (int i = 0; coll__trial_at(i, collective, p, all, COLL__N_VIEWS, &t);
-         i++) {
+    for (int i = 0; coll__trial_at(i, collective, p, views, &t); i++) {
         int rc = coll__prove(algo, &t, why, sizeof(why));
 
         if (rc == COLL_ERR_UNSUPPORTED)
