@@ -15,31 +15,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int put(int fd, enum tcp_type type, int fault, const void *bytes,
-               size_t len, double deadline)
+/* Send words whose body has len bytes. */
+static int put(int fd, struct tcp_words *words, size_t len, double deadline)
 {
-    struct tcp_words words = {.head = {.type = htole32(type),
-                                       .fault = htole32((uint32_t)-fault),
-                                       .len = htole64(len)}};
-
-    memcpy(words.body, bytes, len);
-    return coll__net_write(fd, &words, sizeof(words.head) + len, deadline);
+    words->head.len = htole64(len);
+    return coll__net_write(fd, words, sizeof(words->head) + len, deadline);
 }
 
 int coll__rendezvous_put(int fd, enum tcp_type type, const void *bytes,
                          size_t len, double deadline)
 {
-    return put(fd, type, COLL_OK, bytes, len, deadline);
+    struct tcp_words words = {.head = {.type = htole32(type)}};
+
+    memcpy(words.body, bytes, len);
+    return put(fd, &words, len, deadline);
 }
 
 void coll__rendezvous_put_error(int fd, int status, const char *text)
 {
-    char body[TCP_TEXT];
-    size_t len = min_size(strlen(text), sizeof(body) - 1);
+    struct tcp_words words = {.head = {.type = htole32(TCP_ERROR),
+                                       .fault = htole32((uint32_t)-status)}};
+    size_t len = min_size(strlen(text), TCP_TEXT - 1);
 
-    memcpy(body, text, len);
-    body[len] = '\0';
-    put(fd, TCP_ERROR, status, body, len + 1, coll__now() + TELL_TIME);
+    memcpy(words.body, text, len); /* its 0 is there */
+    put(fd, &words, len + 1, coll__now() + TELL_TIME);
 }
 
 int coll__rendezvous_read(int fd, struct tcp_words *words)
