@@ -397,20 +397,23 @@ int coll__comm_open(struct coll__boot *boot,
     return finish(comm, rc, options, out);
 }
 
-int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
-                      int are_along, struct coll_comm **out)
+int coll__comm_divide(struct coll_comm *whole,
+                      const struct coll__ctrl_part *part, int are_along,
+                      struct coll_comm **out)
 {
     struct coll__options options = {.timeout = whole->timeout,
                                     .is_deferred = whole->is_deferred,
                                     .parent = whole};
     struct coll_comm *comm = comm_new(part->rank, part->size, whole->timeout);
     struct coll__ctrl_events events = {on_failed, on_call, comm};
+    struct coll__ctrl_part mine = *part;
     struct coll__ctrl *ctrl = NULL;
     int rc;
 
-    part->status = comm ? know_peers(comm, whole, part->ranks) : COLL_ERR_NOMEM;
-    rc = coll__ctrl_divide(whole->ctrl, part, are_along, &events,
-                           whole->timeout, &ctrl);
+    mine.status = comm ? know_peers(comm, whole, part->ranks) : COLL_ERR_NOMEM;
+    mine.events = &events;
+    rc =
+        coll__ctrl_divide(whole->ctrl, &mine, are_along, whole->timeout, &ctrl);
     if (comm)
         comm->ctrl = ctrl;
     return finish(comm, rc, &options, out);

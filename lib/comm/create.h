@@ -23,9 +23,10 @@ int coll__comm_open(struct coll__boot *boot,
                     struct coll_comm **comm);
 
 /* Make a communicator of some of the ranks of `whole`; the arguments are those of
- * coll__ctrl_divide(). */
-int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
-                      int are_along, struct coll_comm **comm);
+ * coll__ctrl_divide().  part: its ranks and tag. */
+int coll__comm_divide(struct coll_comm *whole,
+                      const struct coll__ctrl_part *part, int are_along,
+                      struct coll_comm **comm);
 
 /* Log that the function `who` was called in a forked child.  Returns
  * COLL_ERR_INVALID. */

@@ -152,8 +152,8 @@ static int divide_with(struct coll_comm *comm, const char *who,
         part = find_group(wishes, comm->rank);
         return coll__comm_divide(comm, &part, are_along(wishes), out);
     }
-    rc = coll__ctrl_divide(comm->ctrl, NULL, are_along(wishes), NULL,
-                           comm->timeout, NULL);
+    rc = coll__ctrl_divide(comm->ctrl, NULL, are_along(wishes), comm->timeout,
+                           NULL);
     if (rc == COLL_OK)
         *out = NULL;
     return rc;

@@ -555,7 +555,7 @@ int coll__ctrl_allgather(struct coll__ctrl *ctrl, const void *in, size_t len,
     }
     coll__reactor_lock();
     if (is_ours(ctrl)) {
-        status = coll__ctrl_gather(ctrl, PURPOSE_GATHER, in, len, out, timeout);
+        status = coll__ctrl_gather(ctrl, in, len, out, timeout);
     } else {
         log_error("boot", "this communicator belongs to the parent process; "
                           "make a new one after fork()");

@@ -86,6 +86,7 @@ struct coll__ctrl_part {
     const int *ranks; /* [size]: the part's ranks, by their numbers in the whole */
     unsigned char tag[COLL__TAG_BYTES]; /* random, the same on the part's ranks */
     int status; /* COLL_OK, or why this rank cannot join; all ranks are told */
+    const struct coll__ctrl_events *events; /* of the part's tree */
 };
 
 /* Call begin before the first exchange by which the ranks agree on the parts, and end
@@ -107,15 +108,14 @@ int coll__ctrl_is_along(const int *ranks, int size, int whole_size);
  * Result:    *ctrl, as coll__ctrl_open(), unchanged if part is NULL.  Until
  *            coll__ctrl_settle(), a failure of the whole fails the part too, and the
  *            part's errors name ranks by their numbers in the whole.
- * Ownership: part is used during the call only, events is copied; whole must live
+ * Ownership: part is used during the call only, its events are copied; whole must live
  *            until coll__ctrl_settle() or the end of *ctrl.
  * Errors:    COLL_ERR_PEER, or another failure of the whole; on the part's ranks also
  *            those of coll__ctrl_open().  Logged.
  */
 int coll__ctrl_divide(struct coll__ctrl *whole,
                       const struct coll__ctrl_part *part, int are_along,
-                      const struct coll__ctrl_events *events, double timeout,
-                      struct coll__ctrl **ctrl);
+                      double timeout, struct coll__ctrl **ctrl);
 
 /* End the making of a part: its errors name ranks by the part's numbers from now on, and
  * the whole no longer watches over it.  If the part has failed already, nothing changes

@@ -290,8 +290,8 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
 static int introduce(struct coll__ctrl *ctrl, double timeout)
 {
     struct ctrl_peer self = ctrl->peers[ctrl->rank];
-    int status = coll__ctrl_gather(ctrl, PURPOSE_GATHER, &self, sizeof(self),
-                                   ctrl->peers, timeout);
+    int status =
+        coll__ctrl_gather(ctrl, &self, sizeof(self), ctrl->peers, timeout);
 
     for (int r = 0; r < ctrl->size; r++)
         ctrl->peers[r].host_name[sizeof(self.host_name) - 1] = '\0';

@@ -337,10 +337,10 @@ int coll__ctrl_gather_end(struct coll__ctrl *ctrl, void *out, double until,
     return status;
 }
 
-int coll__ctrl_gather(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
-                      const void *in, size_t len, void *out, double timeout)
+int coll__ctrl_gather(struct coll__ctrl *ctrl, const void *in, size_t len,
+                      void *out, double timeout)
 {
-    int status = coll__ctrl_gather_start(ctrl, purpose, in, len);
+    int status = coll__ctrl_gather_start(ctrl, PURPOSE_GATHER, in, len);
 
     return status ? status
                   : coll__ctrl_gather_end(ctrl, out, coll__now() + timeout,

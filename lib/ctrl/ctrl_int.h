@@ -224,13 +224,13 @@ void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link);
 void coll__ctrl_died(struct coll__ctrl *ctrl, int rank,
                      const struct coll__link *from);
 
-/* Take part in the next gathering; 0, or a status, logged. */
-int coll__ctrl_gather(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
-                      const void *in, size_t len, void *out, double timeout);
+/* Take part in the next gathering, with PURPOSE_GATHER; 0, or a status, logged. */
+int coll__ctrl_gather(struct coll__ctrl *ctrl, const void *in, size_t len,
+                      void *out, double timeout);
 
-/* As coll__ctrl_gather(), in two calls: enter the gathering, and wait for its end until
- * coll__now() reaches `until`.  If it has not ended then: with timeout < 0 the result
- * is COLL_IN_PROGRESS; else the group fails, and the error names the timeout
+/* As coll__ctrl_gather(), in two calls, for any purpose: enter the gathering, and wait for
+ * its end until coll__now() reaches `until`.  If it has not ended then: with timeout < 0
+ * the result is COLL_IN_PROGRESS; else the group fails, and the error names the timeout
  * (seconds). */
 int coll__ctrl_gather_start(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
                             const void *in, size_t len);

@@ -225,14 +225,13 @@ static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
  * addresses.  NULL: the children come over existing connections. */
 static int make_end(struct coll__ctrl *whole,
                     const struct coll__ctrl_part *part,
-                    const struct coll__ctrl_events *events,
                     struct coll__ctrl **ctrl, struct ctrl_place *place)
 {
     int status = part->status;
 
     if (status)
         return status;
-    *ctrl = coll__ctrl_new(part->rank, part->size, events);
+    *ctrl = coll__ctrl_new(part->rank, part->size, part->events);
     status = *ctrl ? take_members(*ctrl, whole, part) : COLL_ERR_NOMEM;
     if (!status)
         status = coll__ctrl_begin(*ctrl);
@@ -286,14 +285,13 @@ static int judge_places(const struct coll__ctrl *whole,
 
 /* Exchange over the whole where each rank listens, and connect. */
 static int connect_by_places(struct coll__ctrl *whole,
-                             const struct coll__ctrl_part *part,
-                             const struct coll__ctrl_events *events,
-                             double timeout, struct coll__ctrl **ctrl)
+                             const struct coll__ctrl_part *part, double timeout,
+                             struct coll__ctrl **ctrl)
 {
     char why[COLL__TEXT_MAX];
     struct ctrl_place mine = {0};
     struct ctrl_place *places = malloc((size_t)whole->size * sizeof(*places));
-    int status = part ? make_end(whole, part, events, ctrl, &mine) : COLL_OK;
+    int status = part ? make_end(whole, part, ctrl, &mine) : COLL_OK;
 
     if (!places)
         return no_memory(whole);
@@ -325,11 +323,10 @@ static void not_made(struct coll__ctrl *whole,
 }
 
 static int connect_along(struct coll__ctrl *whole,
-                         const struct coll__ctrl_part *part,
-                         const struct coll__ctrl_events *events, double timeout,
+                         const struct coll__ctrl_part *part, double timeout,
                          struct coll__ctrl **ctrl)
 {
-    int status = make_end(whole, part, events, ctrl, NULL);
+    int status = make_end(whole, part, ctrl, NULL);
 
     if (status)
         not_made(whole, part);
@@ -369,16 +366,15 @@ void coll__ctrl_divide_end(struct coll__ctrl *whole)
 
 int coll__ctrl_divide(struct coll__ctrl *whole,
                       const struct coll__ctrl_part *part, int are_along,
-                      const struct coll__ctrl_events *events, double timeout,
-                      struct coll__ctrl **out)
+                      double timeout, struct coll__ctrl **out)
 {
     struct coll__ctrl *ctrl = NULL;
     int status = COLL_OK;
 
     if (!are_along)
-        status = connect_by_places(whole, part, events, timeout, &ctrl);
+        status = connect_by_places(whole, part, timeout, &ctrl);
     else if (part)
-        status = connect_along(whole, part, events, timeout, &ctrl);
+        status = connect_along(whole, part, timeout, &ctrl);
     if (!status && part)
         *out = ctrl;
     else if (ctrl)

@@ -123,11 +123,14 @@ END_TEST
 static int part_differs(struct world_rank *w)
 {
     static const int ranks[] = {3, 2, 1};
-    struct coll__ctrl_part part = {
-        .rank = 3 - w->rank, .size = 3, .ranks = ranks, .tag = "differs"};
     struct world_notice notices[2] = {{0}};
     struct coll__ctrl_events events = world_events(&notices[0]);
     struct coll__ctrl_events part_events = world_events(&notices[1]);
+    struct coll__ctrl_part part = {.rank = 3 - w->rank,
+                                   .size = 3,
+                                   .ranks = ranks,
+                                   .tag = "differs",
+                                   .events = &part_events};
     struct coll__ctrl *ctrl, *below = NULL;
     char in[8] = "", out[8 * 3];
     int status;
@@ -135,8 +138,8 @@ static int part_differs(struct world_rank *w)
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     coll__ctrl_divide_begin(ctrl);
-    status = coll__ctrl_divide(ctrl, w->rank ? &part : NULL, 0, &part_events,
-                               TIMEOUT, &below);
+    status =
+        coll__ctrl_divide(ctrl, w->rank ? &part : NULL, 0, TIMEOUT, &below);
     coll__ctrl_divide_end(ctrl);
     if (!status && below)
         status =
@@ -161,11 +164,14 @@ END_TEST
 static int part_is_given_up(struct world_rank *w)
 {
     static const int ranks[] = {0, 1, 2};
-    struct coll__ctrl_part part = {
-        .rank = w->rank, .size = 3, .ranks = ranks, .tag = "given up"};
     struct world_notice notices[2] = {{0}};
     struct coll__ctrl_events events = world_events(&notices[0]);
     struct coll__ctrl_events part_events = world_events(&notices[1]);
+    struct coll__ctrl_part part = {.rank = w->rank,
+                                   .size = 3,
+                                   .ranks = ranks,
+                                   .tag = "given up",
+                                   .events = &part_events};
     struct coll__ctrl *ctrl, *below = NULL;
     atomic_int *n_through = w->arg;
     char in = 0, out[3];
@@ -178,8 +184,7 @@ static int part_is_given_up(struct world_rank *w)
     while (!status && w->rank == 2 && atomic_load(n_through) < 2)
         world_nap(0.001);
     if (!status)
-        status =
-            coll__ctrl_divide(ctrl, &part, 1, &part_events, TIMEOUT, &below);
+        status = coll__ctrl_divide(ctrl, &part, 1, TIMEOUT, &below);
     if (below) {
         coll__ctrl_abort(below, COLL_ERR_INVALID, "a file has changed");
         coll__ctrl_close(below, 0, TIMEOUT);
