@@ -298,20 +298,27 @@ static void describe_missing(const struct coll__call *waiting,
         snprintf(text, len, "; no answer from the other ranks");
 }
 
-/* Find out which ranks are missing, by questions asked after `since`.  1: *heard has
- * the answers, or is NULL without any.  0: answers may still come.  Waits for several
- * peers are asked about one after the other, so the time for answers counts from when
- * this wait's question was asked. */
+/* The answers about a call. */
+struct answers {
+    struct coll__ctrl_roll roll;
+    const struct coll__ctrl_roll *heard; /* &roll, or NULL without any */
+};
+
+/* Find out which ranks are missing, by questions asked after `since`.  1: *answers has all
+ * that will come.  0: answers may still come.  Waits for several peers are asked about
+ * one after the other, so the time for answers counts from when this wait's question was
+ * asked. */
 static int hear(const struct coll__call *waiting, int is_blocked, double since,
-                double now, struct coll__ctrl_roll *roll,
-                const struct coll__ctrl_roll **heard)
+                double now, struct answers *answers)
 {
     struct coll__ctrl *ctrl = waiting->comm->ctrl;
     struct coll__ctrl_call call = call_of(waiting, is_blocked);
     double most = coll__ctrl_answer_time(ctrl), asked;
 
-    *heard = coll__ctrl_heard(ctrl, &call, since, roll) ? roll : NULL;
-    if (*heard || now > since + TURNS * most)
+    answers->heard = NULL;
+    if (coll__ctrl_heard(ctrl, &call, since, &answers->roll))
+        answers->heard = &answers->roll;
+    if (answers->heard || now > since + TURNS * most)
         return 1;
     return coll__ctrl_ask(ctrl, &call, since, &asked) && now > asked + most;
 }
@@ -360,15 +367,14 @@ static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
 static int expire(struct coll__call *waiting, double timeout, int is_blocked,
                   double now)
 {
-    const struct coll__ctrl_roll *heard;
-    struct coll__ctrl_roll roll;
+    struct answers answers;
 
     if (!waiting->expired)
         waiting->expired = now;
-    if (!hear(waiting, is_blocked, waiting->expired, now, &roll, &heard) ||
-        is_told_elsewhere(waiting, timeout, heard, now))
+    if (!hear(waiting, is_blocked, waiting->expired, now, &answers) ||
+        is_told_elsewhere(waiting, timeout, answers.heard, now))
         return COLL_OK;
-    return fail_late(waiting, timeout, heard);
+    return fail_late(waiting, timeout, answers.heard);
 }
 
 /* ---- a warning before ---------------------------------------------------- */
@@ -395,18 +401,17 @@ static void warn(struct coll__call *waiting, double timeout, double since,
                  int is_blocked, double now)
 {
     double patience = (double)waiting->comm->stall_warn;
-    const struct coll__ctrl_roll *heard;
-    struct coll__ctrl_roll roll;
+    struct answers answers;
     struct coll__stall *s = &waiting->stall;
 
     if (s->seq != waiting->sig.seq)
         *s = (struct coll__stall){.seq = waiting->sig.seq, .asked = now};
     if (s->said || now < s->asked ||
-        !hear(waiting, is_blocked, s->asked, now, &roll, &heard))
+        !hear(waiting, is_blocked, s->asked, now, &answers))
         return;
-    if (is_anyone_late(heard)) {
+    if (is_anyone_late(answers.heard)) {
         s->said = since;
-        say_stall(waiting, timeout, now - since, heard);
+        say_stall(waiting, timeout, now - since, answers.heard);
     } else {
         s->asked = now + patience;
     }
