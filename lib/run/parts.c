@@ -3,6 +3,7 @@
  * need only be compared with the one before it that ends last.
  */
 #include "lib/run/parts.h"
+#include "lib/util/util.h"
 
 #include <string.h>
 
@@ -32,15 +33,15 @@ static int list(const struct coll__parts *parts, size_t *in, size_t *n)
     return is_sorted;
 }
 
-/* Merge from[begin, middle) and from[middle, end) into to. */
+/* Merge from[0, middle) and from[middle, n) into to. */
 static void merge(const struct coll__parts *parts, const size_t *from,
-                  size_t begin, size_t middle, size_t end, size_t *to)
+                  size_t *to, size_t middle, size_t n)
 {
-    size_t a = begin, b = middle;
+    size_t a = 0, b = middle;
 
-    for (size_t i = begin; i < end; i++)
-        to[i] = b == end || (a < middle &&
-                             parts->displs[from[a]] <= parts->displs[from[b]])
+    for (size_t i = 0; i < n; i++)
+        to[i] = b == n || (a < middle &&
+                           parts->displs[from[a]] <= parts->displs[from[b]])
                     ? from[a++]
                     : from[b++];
 }
@@ -57,10 +58,10 @@ static size_t sort(const struct coll__parts *parts, size_t *order,
         return n;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t at = 0; at < n; at += 2 * width) {
-            size_t middle = at + width < n ? at + width : n;
-            size_t end = middle + width < n ? middle + width : n;
+            size_t left = n - at;
 
-            merge(parts, from, at, middle, end, to);
+            merge(parts, from + at, to + at, min_size(width, left),
+                  min_size(2 * width, left));
         }
         *n_looks += n;
         other = from;
