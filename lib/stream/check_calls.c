@@ -55,16 +55,20 @@ static const char *name_of(const struct coll_args *args)
     return coll_collective_name(args->collective);
 }
 
-/* Check a buffer of len bytes: it is on the stream's device, or pinned host memory. */
-static int check_buffer(const struct coll_args *args, const char *which,
-                        const void *ptr, size_t len,
+/* Check a call's BUF_IN or BUF_OUT: it is on the stream's device, or pinned host
+ * memory. */
+static int check_buffer(const struct coll__stream_call *call,
+                        enum coll__buf buf,
                         const struct coll__cuda_place *place, int *is_host)
 {
+    const struct coll_args *args = &call->args;
+    const char *which = buf == BUF_IN ? "in" : "out";
+    const void *ptr = buf == BUF_IN ? args->in : args->out;
     enum coll__whose whose = WHOSE_NOBODYS;
     int device = 0;
 
     *is_host = 0;
-    if (!len)
+    if (args->collective == COLL_BARRIER || !coll__problem_len(&call->pb, buf))
         return COLL_OK;
     whose = coll__cuda_whose(ptr, &device);
     *is_host = whose == WHOSE_HOSTS;
@@ -128,24 +132,17 @@ int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
                        const struct coll__cuda_place *place)
 {
     const struct coll_args *args = &call->args;
-    int rc = check_place(comm, args, place), has_buffers;
+    int rc = check_place(comm, args, place);
 
     if (rc == COLL_OK)
         rc = coll__args_check(args, comm, &call->pb);
     if (rc)
         return rc;
-    has_buffers = args->collective != COLL_BARRIER;
     call->op.base = call->pb.op;
     if (coll__reduces(args->collective))
         coll__op_for(args->op, args->type, comm->size, &call->op);
-    rc = check_buffer(args, "in", args->in,
-                      has_buffers * coll__problem_len(&call->pb, BUF_IN), place,
-                      &call->is_in_host);
-    return rc ? rc
-              : check_buffer(args, "out", args->out,
-                             has_buffers *
-                                 coll__problem_len(&call->pb, BUF_OUT),
-                             place, &call->is_out_host);
+    rc = check_buffer(call, BUF_IN, place, &call->is_in_host);
+    return rc ? rc : check_buffer(call, BUF_OUT, place, &call->is_out_host);
 }
 
 static int judge(struct coll_comm *comm, struct coll__stream_call *call)
