@@ -192,8 +192,8 @@ static double efficiency(const struct size *size)
 }
 
 /* Add a figure: the table has `digits` digits of it, and the CSV has six. */
-static void add(struct table_row *row, const char *key, const char *head,
-                int width, int digits, double value)
+static void add_real(struct table_row *row, const char *key, const char *head,
+                     int width, int digits, double value)
 {
     row_real(row, NULL, head, width, digits, value);
     row_real(row, key, NULL, 0, 6, value);
@@ -210,13 +210,13 @@ static void fill_row(struct table_row *row, const struct size *size)
 {
     *row = (struct table_row){.n = 0};
     row_count(row, "procs", "procs", 5, (unsigned)size->n);
-    add(row, "total_s", "total [s]", 11, 1, size->median[TOTAL]);
-    add(row, "s_per_epoch", "s/epoch", 9, 1, size->median[EPOCH]);
-    add(row, "images_per_s", "images/s", 10, 0, size->median[RATE]);
-    add(row, "speed_up", "speed-up", 10, 2, speed_up(size));
+    add_real(row, "total_s", "total [s]", 11, 1, size->median[TOTAL]);
+    add_real(row, "s_per_epoch", "s/epoch", 9, 1, size->median[EPOCH]);
+    add_real(row, "images_per_s", "images/s", 10, 0, size->median[RATE]);
+    add_real(row, "speed_up", "speed-up", 10, 2, speed_up(size));
     add_share(row, "efficiency", "efficiency", 12, efficiency(size));
     add_share(row, "comm_exposed", "comm exposed", 14, size->median[EXPOSED]);
-    add(row, "accuracy", "accuracy", 10, 4, size->median[ACCURACY]);
+    add_real(row, "accuracy", "accuracy", 10, 4, size->median[ACCURACY]);
 }
 
 static void print_table(FILE *to, enum table_form form)
