@@ -14,14 +14,19 @@ static int count(void)
     return n;
 }
 
-int coll__attachments_open(struct coll_comm *comm)
+int coll__attachments_step(enum coll__life step, struct coll_comm *comm)
 {
-    int rc = COLL_OK;
+    int is_down = step >= LIFE_DRAIN, is_for_all = step >= LIFE_LEAVE;
+    int n = count(), first = COLL_OK;
 
-    for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
-        if (coll__attachments[i]->open)
-            rc = coll__attachments[i]->open(comm);
-    return rc;
+    for (int i = 0; i < n && (first == COLL_OK || is_for_all); i++) {
+        const struct coll__attachment *a =
+            coll__attachments[is_down ? n - 1 - i : i];
+        int rc = a->life[step] ? a->life[step](comm) : COLL_OK;
+
+        first = first ? first : rc;
+    }
+    return first;
 }
 
 int32_t coll__attachments_tell(void)
@@ -43,16 +48,6 @@ int coll__attachments_join(struct coll_comm *comm,
     for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
         if (coll__attachments[i]->join)
             rc = coll__attachments[i]->join(comm, options, told);
-    return rc;
-}
-
-int coll__attachments_settle(struct coll_comm *comm)
-{
-    int rc = COLL_OK;
-
-    for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
-        if (coll__attachments[i]->settle)
-            rc = coll__attachments[i]->settle(comm);
     return rc;
 }
 
@@ -78,43 +73,6 @@ coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq)
         if (coll__attachments[i]->find)
             return coll__attachments[i]->find(comm, channel, seq);
     return NULL;
-}
-
-int coll__attachments_drain(struct coll_comm *comm)
-{
-    int rc = COLL_OK;
-
-    for (int i = count() - 1; i >= 0 && rc == COLL_OK; i--)
-        if (coll__attachments[i]->drain)
-            rc = coll__attachments[i]->drain(comm);
-    return rc;
-}
-
-int coll__attachments_leave(struct coll_comm *comm)
-{
-    int first = COLL_OK;
-
-    for (int i = count() - 1; i >= 0; i--)
-        if (coll__attachments[i]->leave) {
-            int rc = coll__attachments[i]->leave(comm);
-
-            first = first ? first : rc;
-        }
-    return first;
-}
-
-void coll__attachments_end(struct coll_comm *comm)
-{
-    for (int i = count() - 1; i >= 0; i--)
-        if (coll__attachments[i]->end)
-            coll__attachments[i]->end(comm);
-}
-
-void coll__attachments_free(struct coll_comm *comm)
-{
-    for (int i = count() - 1; i >= 0; i--)
-        if (coll__attachments[i]->free)
-            coll__attachments[i]->free(comm);
 }
 
 void coll__attachments_bytes(const struct coll_comm *comm,

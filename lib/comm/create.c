@@ -267,12 +267,12 @@ void coll__comm_free(struct coll_comm *comm)
     int is_inherited = coll__comm_is_inherited(comm);
 
     if (!is_inherited) {
-        coll__attachments_end(comm);
+        coll__attachments_step(LIFE_END, comm);
         coll__trace_write();
     }
     coll__deferred_count(comm, -1);
     coll__history_remove(comm);
-    coll__attachments_free(comm);
+    coll__attachments_step(LIFE_FREE, comm);
     coll__comm_links_close(comm, 0);
     free(comm->links.trial);
     free(comm->links.routes.to);
@@ -321,7 +321,7 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
         calloc(N_SERIES * n, sizeof(*comm->calls.n_received));
     comm->plan_set = calloc(1, sizeof(*comm->plan_set));
     if (comm->calls.n_sent && comm->calls.n_received && comm->plan_set &&
-        coll__attachments_open(comm) == COLL_OK)
+        coll__attachments_step(LIFE_OPEN, comm) == COLL_OK)
         return comm;
     log_error("comm", "no memory for a communicator of %d ranks", size);
     coll__comm_free(comm);
@@ -368,7 +368,7 @@ static int finish(struct coll_comm *comm, int rc,
     if (rc == COLL_OK)
         rc = coll__ctrl_settle(comm->ctrl);
     if (rc == COLL_OK)
-        rc = coll__attachments_settle(comm);
+        rc = coll__attachments_step(LIFE_SETTLE, comm);
     if (rc)
         goto fail_ctrl;
     coll__history_add(comm);

@@ -111,7 +111,7 @@ static int end(struct coll_comm *comm, int status)
 
     if (comm->ending.rc)
         coll__log_set_error(comm->ending.why);
-    coll__attachments_end(comm);
+    coll__attachments_step(LIFE_END, comm);
     coll__comm_free(comm);
     return rc;
 }
@@ -212,8 +212,8 @@ int coll__comm_destroy(struct coll_comm *comm)
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK)
-        rc = coll__attachments_drain(comm);
+        rc = coll__attachments_step(LIFE_DRAIN, comm);
     note_wrong(comm, rc);
-    note_wrong(comm, coll__attachments_leave(comm));
+    note_wrong(comm, coll__attachments_step(LIFE_LEAVE, comm));
     return rc ? end_at_once(comm) : leave(comm);
 }

@@ -81,20 +81,21 @@ static int run_leave(struct coll_comm *comm)
 }
 
 /* Other threads move it no more. */
-static void run_end(struct coll_comm *comm)
+static int run_end(struct coll_comm *comm)
 {
     if (!comm->run)
-        return;
+        return COLL_OK;
     coll__owner_end(comm);
     coll__comm_drop_thread(comm);
+    return COLL_OK;
 }
 
-static void run_free(struct coll_comm *comm)
+static int run_free(struct coll_comm *comm)
 {
     struct coll__run *run = comm->run;
 
     if (!run)
-        return;
+        return COLL_OK;
     coll__requests_forget_own(comm);
     coll__cache_forget(comm);
     free(run->packed);
@@ -103,6 +104,7 @@ static void run_free(struct coll_comm *comm)
         free(run->queues[c].stage);
     free(run);
     comm->run = NULL;
+    return COLL_OK;
 }
 
 static void run_bytes(const struct coll_comm *comm,
@@ -122,13 +124,13 @@ static void run_bytes(const struct coll_comm *comm,
 }
 
 const struct coll__attachment coll__run_attachment = {
-    .open = run_open,
+    .life = {[LIFE_OPEN] = run_open,
+             [LIFE_DRAIN] = run_drain,
+             [LIFE_LEAVE] = run_leave,
+             [LIFE_END] = run_end,
+             [LIFE_FREE] = run_free},
     .join = run_join,
     .find = run_find,
-    .drain = run_drain,
-    .leave = run_leave,
-    .end = run_end,
-    .free = run_free,
     .bytes = run_bytes,
 };
 

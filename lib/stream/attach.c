@@ -104,15 +104,16 @@ static int stream_leave(struct coll_comm *comm)
     return coll__subcomms_leave(comm);
 }
 
-static void stream_free(struct coll_comm *comm)
+static int stream_free(struct coll_comm *comm)
 {
     if (!comm->stream)
-        return;
+        return COLL_OK;
     coll__subcomms_drop(comm);
     coll__stream_free(comm);
     coll__view_fini(&comm->stream->gpu_view);
     free(comm->stream);
     comm->stream = NULL;
+    return COLL_OK;
 }
 
 static void stream_bytes(const struct coll_comm *comm,
@@ -128,15 +129,15 @@ static const struct coll__view *stream_view(const struct coll_comm *comm)
 }
 
 const struct coll__attachment coll__stream_attachment = {
-    .open = stream_open,
+    .life = {[LIFE_OPEN] = stream_open,
+             [LIFE_SETTLE] = stream_settle,
+             [LIFE_DRAIN] = stream_drain,
+             [LIFE_LEAVE] = stream_leave,
+             [LIFE_FREE] = stream_free},
     .tell = stream_tell,
     .join = stream_join,
-    .settle = stream_settle,
     .fail = coll__stream_fail,
     .spread = coll__subcomms_fail,
-    .drain = stream_drain,
-    .leave = stream_leave,
-    .free = stream_free,
     .bytes = stream_bytes,
 };
 
