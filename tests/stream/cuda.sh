@@ -141,7 +141,7 @@ benchmarks/compare -d cuda -n 2 -r 1 -t 0.005 -s 8,64K --json "$json" > "$out" 2
     fail "compare: status $?"
 grep -q '^# limits of cuda (fake_cuda 0), 1 GPU: a copy of 8 bytes' "$out" || fail "no limit"
 grep -q '^# GB/s read and written by cuMemcpyAsync' "$out" || fail "no copies"
-[ "$(grep -c '^    2 [a-z_]* .* [0-9]*%' "$out")" = 11 ] || fail "not 11 rows with a limit"
+[ "$(grep -c '^    2  [a-z_]* .* [0-9]*%' "$out")" = 11 ] || fail "not 11 rows with a limit"
 grep -q '^# nccl: left out with 2 ranks: it takes no two ranks on a GPU, and this machine has 1' \
     "$out" || grep -q '^# nccl is absent: ' "$out" || fail "no word of NCCL"
 [ "$(grep -c '"wrong": 0,' "$json")" = 11 ] || fail "wrong results"
