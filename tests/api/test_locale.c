@@ -9,6 +9,7 @@
 #include "lib/util/util.h"
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "transports/price.h"
 
 #include <check.h>
@@ -85,15 +86,10 @@ END_TEST
 static void write_machine(const char *to)
 {
     static const char size[] = "cache_size=\"1048576\"";
-    const char *srcdir = getenv("srcdir");
     static char text[1 << 20];
-    char path[1024];
-    FILE *file;
+    FILE *file = fopen(fixture_file("topo", "two_sockets.xml"), "r");
     size_t len;
 
-    snprintf(path, sizeof(path), "%s/tests/topo/two_sockets.xml",
-             srcdir ? srcdir : ".");
-    file = fopen(path, "r");
     ck_assert(file != NULL);
     len = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);

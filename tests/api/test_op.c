@@ -256,13 +256,11 @@ END_TEST
 
 /* Rank r brings i + r, times r + 1: also in place, and two scalars in turn for
  * one shape. */
-static int premul(struct world_rank *me)
+static int premul(struct world_rank *me, struct coll_comm *comm)
 {
     float in[COUNT], out[COUNT], factors[2] = {(float)me->rank + 1, -2};
     enum coll_op ops[2];
-    struct coll_comm *comm;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int k = 0; k < 2; k++)
         WORLD_CHECK(me, !coll_op_create_premul(&factors[k], COLL_F32, &ops[k]));
     for (int turn = 0; turn < 8; turn++) {
@@ -285,29 +283,26 @@ static int premul(struct world_rank *me)
     WORLD_CHECK(me, !coll_op_destroy(ops[0]) && !coll_op_destroy(ops[1]));
     EXPECT(me, coll_allreduce(in, out, COUNT, COLL_F32, ops[0], comm, NULL),
            COLL_ERR_INVALID, "is no operation");
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(premul_scales_each_input_by_its_ranks_scalar)
 {
-    ck_assert_int_eq(world_fork(_i, premul, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, premul, NULL, DEADLINE), 0);
     setenv("COLL_CHUNK", "64", 1);
     setenv("COLL_ALGO", "ring", 1);
-    ck_assert_int_eq(world_fork(_i, premul, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, premul, NULL, DEADLINE), 0);
 }
 END_TEST
 
 /* A request keeps the scalar when the handle is gone, and integers wrap. */
-static int premul_request(struct world_rank *me)
+static int premul_request(struct world_rank *me, struct coll_comm *comm)
 {
     uint8_t in[7] = {0, 1, 2, 3, 100, 200, 255}, out[7], factor = 131;
     struct coll_args args = {.size = sizeof(args), .type = COLL_U8, .in = in,
                              .out = out, .count = 7};
     struct coll_request *request;
-    struct coll_comm *comm;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_op_create_premul(&factor, COLL_U8, &args.op));
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     args.type = COLL_I8;
@@ -321,25 +316,22 @@ static int premul_request(struct world_rank *me)
             WORLD_CHECK(me, out[i] == (uint8_t)(me->size * in[i] * 131));
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_request_keeps_its_scalar)
 {
-    ck_assert_int_eq(world_fork(_i, premul_request, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, premul_request, NULL, DEADLINE), 0);
 }
 END_TEST
 
 /* ---- the caller's functions ---------------------------------------------- */
 
-static int user_sum(struct world_rank *me)
+static int user_sum(struct world_rank *me, struct coll_comm *comm)
 {
     int32_t in[COUNT], out[COUNT], n_calls = 0;
-    struct coll_comm *comm;
     enum coll_op op;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_op_create_user(add, &n_calls, 1, &op));
     for (int i = 0; i < COUNT; i++)
         in[i] = i * (me->rank + 1);
@@ -349,7 +341,6 @@ static int user_sum(struct world_rank *me)
     if (me->size > 1 && me->rank == 0)
         WORLD_CHECK(me, n_calls > 0);
     WORLD_CHECK(me, !coll_op_destroy(op));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
@@ -429,7 +420,7 @@ START_TEST(a_function_that_commutes_may_use_any_algorithm)
     for (size_t k = 0; k < ARRAY_LEN(names); k++) {
         setenv("COLL_ALGO", names[k], 1);
         setenv("COLL_CHUNK", k % 2 ? "100" : "0", 1);
-        ck_assert_int_eq(world_fork(_i, user_sum, NULL, DEADLINE), 0);
+        ck_assert_int_eq(world_fork_joined(_i, user_sum, NULL, DEADLINE), 0);
     }
 }
 END_TEST
@@ -463,13 +454,11 @@ static uint64_t line_of(int rank, int i)
     return (uint64_t)(2 + 7 * rank + i) << 32 | (unsigned)(100 * rank + 3 * i);
 }
 
-static int in_order(struct world_rank *me)
+static int in_order(struct world_rank *me, struct coll_comm *comm)
 {
     uint64_t in[COUNT], out[COUNT];
-    struct coll_comm *comm;
     enum coll_op op;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_op_create_user(compose_all, NULL, 0, &op));
     for (int i = 0; i < COUNT; i++)
         in[i] = line_of(me->rank, i);
@@ -488,7 +477,6 @@ static int in_order(struct world_rank *me)
             WORLD_CHECK(me, got[i] == want);
         }
     }
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
@@ -499,14 +487,14 @@ START_TEST(a_function_that_does_not_commute_gets_ranks_in_order)
 
     for (size_t k = 0; k < ARRAY_LEN(names); k++) {
         setenv("COLL_ALGO", names[k], 1);
-        ck_assert_int_eq(world_fork(_i, in_order, NULL, DEADLINE), 0);
+        ck_assert_int_eq(world_fork_joined(_i, in_order, NULL, DEADLINE), 0);
     }
 }
 END_TEST
 
 /* ---- over ranks ---------------------------------------------------------- */
 
-static int bits_and_truth(struct world_rank *me)
+static int bits_and_truth(struct world_rank *me, struct coll_comm *comm)
 {
     static const enum coll_op ops[] = {COLL_BAND, COLL_BOR, COLL_BXOR,
                                        COLL_LAND, COLL_LOR};
@@ -518,10 +506,8 @@ static int bits_and_truth(struct world_rank *me)
                                  {n % 2 ? 0xff0f : 0, ones, 0, (n - 1) % 2},
                                  {1, 1, 0, 0},
                                  {1, 1, 0, 1}};
-    struct coll_comm *comm;
     uint16_t out[4];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int k = 0; k < 5; k++) {
         WORLD_CHECK(me, !coll_allreduce(in, out, 4, COLL_U16, ops[k], comm,
                                         NULL));
@@ -529,13 +515,12 @@ static int bits_and_truth(struct world_rank *me)
     }
     EXPECT(me, coll_allreduce(in, out, 4, COLL_BF16, COLL_BOR, comm, NULL),
            COLL_ERR_INVALID, "bor is for integer types, not for bf16");
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(bits_and_truth_combine_over_ranks)
 {
-    ck_assert_int_eq(world_fork(_i, bits_and_truth, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, bits_and_truth, NULL, DEADLINE), 0);
 }
 END_TEST
 

@@ -75,12 +75,11 @@ START_TEST(ranks_may_be_threads)
 END_TEST
 
 /* Keys may be negative, and equal ones leave the order. */
-static int by_key(struct world_rank *me)
+static int by_key(struct world_rank *me, struct coll_comm *comm)
 {
-    struct coll_comm *comm, *split;
+    struct coll_comm *split;
     int order[MOST], n = 0;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int r = 0; r < me->size; r++)
         order[r] = me->size - 1 - r;
     WORLD_CHECK(me, !coll_comm_split(comm, 0, -me->rank, &split));
@@ -95,22 +94,20 @@ static int by_key(struct world_rank *me)
                                      &split));
     WORLD_CHECK(me, is_group(split, me->rank, order, me->size));
     WORLD_CHECK(me, !coll_comm_destroy(split));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(keys_decide_the_order)
 {
-    ck_assert_int_eq(world_fork(_i, by_key, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, by_key, NULL, DEADLINE), 0);
 }
 END_TEST
 
-static int without_color(struct world_rank *me)
+static int without_color(struct world_rank *me, struct coll_comm *comm)
 {
-    struct coll_comm *comm, *split;
+    struct coll_comm *split;
     int mine[MOST], n = 0, is_in = me->rank % 2;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int r = 1; r < me->size; r += 2)
         mine[n++] = r;
     split = comm;
@@ -121,13 +118,12 @@ static int without_color(struct world_rank *me)
     split = comm;
     WORLD_CHECK(me, !coll_comm_split(comm, COLL_NO_COLOR, 0, &split));
     WORLD_CHECK(me, !split);
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_rank_without_a_color_is_in_none)
 {
-    ck_assert_int_eq(world_fork(_i, without_color, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, without_color, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -192,12 +188,11 @@ START_TEST(a_duplicate_works_beside_its_parent_and_after_it)
 END_TEST
 
 /* Many at once, then one after the other: none leaves anything behind. */
-static int dup_often(struct world_rank *me)
+static int dup_often(struct world_rank *me, struct coll_comm *comm)
 {
     enum { AT_ONCE = 20, IN_TURN = 80 };
-    struct coll_comm *comm, *dups[AT_ONCE], *dup;
+    struct coll_comm *dups[AT_ONCE], *dup;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int i = 0; i < AT_ONCE; i++)
         WORLD_CHECK(me, !coll_comm_dup(comm, &dups[i]));
     for (int i = 0; i < AT_ONCE; i++)
@@ -207,13 +202,12 @@ static int dup_often(struct world_rank *me)
         WORLD_CHECK(me, !coll_comm_destroy(dup));
     }
     WORLD_CHECK(me, sum(comm, 1) == me->size);
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_communicator_is_duplicated_any_number_of_times)
 {
-    ck_assert_int_eq(world_fork(_i, dup_often, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, dup_often, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -246,12 +240,11 @@ END_TEST
 /* ---- bad input ----------------------------------------------------------- */
 
 /* One rank is wrong: all are told, nobody waits, and comm lives on. */
-static int bad_split(struct world_rank *me)
+static int bad_split(struct world_rank *me, struct coll_comm *comm)
 {
-    struct coll_comm *comm, *split = NULL;
+    struct coll_comm *split = NULL;
     int last = me->rank == me->size - 1;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     EXPECT(me, coll_comm_split(NULL, 0, 0, &split), COLL_ERR_INVALID,
            "coll_comm_split: comm is NULL");
     EXPECT(me, coll_comm_dup(NULL, &split), COLL_ERR_INVALID,
@@ -264,23 +257,21 @@ static int bad_split(struct world_rank *me)
            "coll_comm_dup: rank");
     WORLD_CHECK(me, split == NULL);
     WORLD_CHECK(me, sum(comm, 1) == me->size);
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_wrong_wish_of_one_rank_is_told_to_all)
 {
-    ck_assert_int_eq(world_fork(_i, bad_split, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, bad_split, NULL, DEADLINE), 0);
 }
 END_TEST
 
-static int while_running(struct world_rank *me)
+static int while_running(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
     struct coll_request *request;
-    struct coll_comm *comm, *split = NULL;
+    struct coll_comm *split = NULL;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     WORLD_CHECK(me, !coll_start(request));
     EXPECT(me, coll_comm_split(comm, 0, 0, &split), COLL_ERR_INVALID,
@@ -289,13 +280,12 @@ static int while_running(struct world_rank *me)
     WORLD_CHECK(me, !coll_comm_split(comm, 0, 0, &split));
     WORLD_CHECK(me, !coll_comm_destroy(split));
     WORLD_CHECK(me, !coll_request_destroy(request));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_parent_with_running_operations_is_refused)
 {
-    ck_assert_int_eq(world_fork(3, while_running, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(3, while_running, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -349,12 +339,11 @@ static int block_ports(void)
 }
 
 /* Rank 1, which leads the odd ones, finds no port. */
-static int one_group_fails(struct world_rank *me)
+static int one_group_fails(struct world_rank *me, struct coll_comm *comm)
 {
     int is_odd = me->rank % 2, fd;
-    struct coll_comm *comm, *split = NULL;
+    struct coll_comm *split = NULL;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     if (me->rank == 1) {
         fd = block_ports();
         WORLD_CHECK(me, fd >= 0);
@@ -366,13 +355,12 @@ static int one_group_fails(struct world_rank *me)
         WORLD_CHECK(me, sum(split, 1) == (me->size + 1) / 2);
     WORLD_CHECK(me, sum(comm, 1) == me->size);
     WORLD_CHECK(me, !coll_comm_destroy(split));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_group_that_cannot_form_leaves_the_others)
 {
-    ck_assert_int_eq(world_fork(5, one_group_fails, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(5, one_group_fails, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -494,12 +482,11 @@ static int aborts_as(struct world_rank *me, struct coll_comm *comm,
 }
 
 /* Groups within groups, of rising and falling numbers. */
-static int groups_have_names(struct world_rank *me)
+static int groups_have_names(struct world_rank *me, struct coll_comm *comm)
 {
-    struct coll_comm *comm, *same, *half, *again, *pair;
+    struct coll_comm *same, *half, *again, *pair;
     int is_odd = me->rank % 2, bad;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_comm_dup(comm, &same));
     WORLD_CHECK(me, !coll_comm_split(comm, is_odd, -me->rank, &half));
     WORLD_CHECK(me, !coll_comm_dup(half, &again));
@@ -517,13 +504,13 @@ static int groups_have_names(struct world_rank *me)
                                     : "in the group of ranks 6 4 2 of 8: ");
     WORLD_CHECK(me, !bad);
     WORLD_CHECK(me, !coll_comm_destroy(half));
-    WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
 
 START_TEST(a_sentence_names_the_group_whose_ranks_it_counts)
 {
-    ck_assert_int_eq(world_fork(8, groups_have_names, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(8, groups_have_names, NULL, DEADLINE),
+                     0);
 }
 END_TEST
 

@@ -335,8 +335,7 @@ static int share(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_registered_is_not_freed)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, share, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, share, NULL), 0);
 }
 END_TEST
 
@@ -369,8 +368,7 @@ static int part(struct world_rank *me)
 
 START_TEST(a_child_of_fork_frees_what_is_registered)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, part, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, part, NULL), 0);
 }
 END_TEST
 
@@ -400,8 +398,7 @@ START_TEST(ranks_may_be_threads)
     setenv("FAKE_CUDA_DEVICES", _i ? "2" : "1", 1);
     coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(3, churn, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(3, churn, NULL), 0);
 }
 END_TEST
 

@@ -124,8 +124,7 @@ static int evict(struct world_rank *me)
 START_TEST(the_one_used_longest_ago_goes)
 {
     coll__limit_assume(LIMIT_CUDA_MAPS, 2);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, evict, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, evict, NULL), 0);
 }
 END_TEST
 
@@ -161,8 +160,7 @@ static int use(struct world_rank *me)
 START_TEST(what_is_used_is_not_closed)
 {
     coll__limit_assume(LIMIT_CUDA_MAPS, 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, use, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, use, NULL), 0);
 }
 END_TEST
 
@@ -190,8 +188,7 @@ static int keep_none(struct world_rank *me)
 
 START_TEST(the_least_number_of_all_ranks_counts)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(3, keep_none, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(3, keep_none, NULL), 0);
 }
 END_TEST
 
@@ -224,8 +221,7 @@ static int share(struct world_rank *me)
 /* _i: ranks */
 START_TEST(an_allocation_is_mapped_once)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, share, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, share, NULL), 0);
 }
 END_TEST
 
@@ -260,8 +256,7 @@ static int reuse(struct world_rank *me)
 /* _i: ranks */
 START_TEST(freed_and_allocated_again_is_other_memory)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, reuse, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, reuse, NULL), 0);
 }
 END_TEST
 
@@ -302,8 +297,7 @@ static int lend(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_lent_is_kept_until_it_comes_back)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, lend, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, lend, NULL), 0);
 }
 END_TEST
 
@@ -338,8 +332,7 @@ static int write_late(struct world_rank *me)
 
 START_TEST(what_was_freed_is_not_handed_out_while_it_is_used)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, write_late, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, write_late, NULL), 0);
 }
 END_TEST
 
@@ -378,8 +371,7 @@ static int leave_early(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_others_let_go_of_late_comes_back)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, leave_early, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, leave_early, NULL), 0);
 }
 END_TEST
 
@@ -426,8 +418,7 @@ static int allocate_late(struct world_rank *me)
 /* _i: ranks */
 START_TEST(memory_is_taken_back_where_there_is_none_left)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, allocate_late, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, allocate_late, NULL), 0);
 }
 END_TEST
 
@@ -459,8 +450,7 @@ static int lend_twice(struct world_rank *me)
 
 START_TEST(two_communicators_may_have_it)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(3, lend_twice, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(3, lend_twice, NULL), 0);
 }
 END_TEST
 
@@ -486,8 +476,7 @@ static int hold(struct world_rank *me)
 START_TEST(threads_lend_nothing)
 {
     coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(3, hold, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(3, hold, NULL), 0);
 }
 END_TEST
 

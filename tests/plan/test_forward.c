@@ -100,13 +100,32 @@ END_TEST
 
 /* ---- by hand -------------------------------------------------------------- */
 
-/* The pass alone. */
-static void forward(struct coll__plan *plan)
+/* Run one pass alone. */
+static void run_pass(int (*pass)(struct coll__plan *, struct coll__flow *),
+                     struct coll__plan *plan)
 {
     struct coll__flow flow = {0};
 
-    ck_assert_int_eq(coll__pass_forward(plan, &flow), COLL_OK);
+    ck_assert_int_eq(pass(plan, &flow), COLL_OK);
     coll__flow_fini(&flow);
+}
+
+static void forward(struct coll__plan *plan)
+{
+    run_pass(coll__pass_forward, plan);
+}
+
+static void absorb(struct coll__plan *plan)
+{
+    run_pass(coll__pass_absorb, plan);
+}
+
+/* Cut the steps to pieces of 64 bytes. */
+static void split(struct coll__plan *plan, int band)
+{
+    struct coll__flow flow = {0};
+
+    ck_assert_int_eq(coll__pass_split(plan, &flow, 64, band), COLL_OK);
 }
 
 START_TEST(parts_of_a_copy_are_read_from_parts_of_its_source)
@@ -227,8 +246,7 @@ START_TEST(split_cuts_the_operand_too)
     struct coll__plan plan = {0};
 
     plan_recv_reduce(&plan, 1, out(0, 200), in(300, 200));
-    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64, 0),
-                     COLL_OK);
+    split(&plan, 0);
     ck_assert_int_eq(plan.n_steps, 4);
     for (int i = 0; i < 4; i++) {
         size_t len = i < 3 ? 64 : 8;
@@ -250,8 +268,7 @@ START_TEST(bands_go_through_all_steps_in_turn)
 
     plan_send(&plan, 1, out(0, 300));
     plan_send(&plan, 1, out(1000, 300));
-    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64, 2),
-                     COLL_OK);
+    split(&plan, 2);
     ck_assert_int_eq(plan.n_steps, 10);
     for (int i = 0; i < plan.n_steps; i++) {
         ck_assert_uint_eq(plan.steps[i].src.off, offs[i]);
@@ -267,7 +284,6 @@ START_TEST(bands_leave_a_copy_apart_whole)
 {
     for (int shares = 0; shares < 4; shares++) {
         struct coll__plan plan = {0};
-        int n_copies = 0;
 
         plan_recv(&plan, 1, out(0, 300));
         if (shares == 3)
@@ -278,26 +294,15 @@ START_TEST(bands_leave_a_copy_apart_whole)
             plan_send(&plan, 1, out(1236, 64));
         else if (shares == 2)
             plan_recv(&plan, 1, out(950, 51));
-        ck_assert_int_eq(
-            coll__pass_split(&plan, &(struct coll__flow){0}, 64, 2), COLL_OK);
-        for (int i = 0; i < plan.n_steps; i++)
-            n_copies += plan.steps[i].kind == STEP_COPY;
-        ck_assert_int_eq(n_copies, shares ? 5 : 1);
-        ck_assert_int_eq(plan.n_steps, 5 + n_copies + (shares % 3 != 0));
+        split(&plan, 2);
+        ck_assert_int_eq(n_copies(&plan), shares ? 5 : 1);
+        ck_assert_int_eq(plan.n_steps, 5 + n_copies(&plan) + (shares % 3 != 0));
         coll__plan_fini(&plan);
     }
 }
 END_TEST
 
 /* ---- what comes is reduced as it is taken --------------------------------- */
-
-static void absorb(struct coll__plan *plan)
-{
-    struct coll__flow flow = {0};
-
-    ck_assert_int_eq(coll__pass_absorb(plan, &flow), COLL_OK);
-    coll__flow_fini(&flow);
-}
 
 /* op(what comes, in), and the other way round. */
 START_TEST(a_recv_absorbs_what_nobody_writes)

@@ -49,10 +49,7 @@ static const double sizes[] = {8, 4096, 32768, 262144, 2097152, 8388608};
 
 static void load(struct machine *m, int i)
 {
-    char file[64];
-
-    snprintf(file, sizeof(file), "/tests/topo/%s", machines[i].file);
-    machine_init(m, file, machines[i].nranks, DEFAULT_CHUNK);
+    machine_init(m, machines[i].file, machines[i].nranks, DEFAULT_CHUNK);
 }
 
 /* ---- picks --------------------------------------------------------------- */
@@ -167,11 +164,10 @@ static int count_apart(const struct machine *m, const char *file,
 START_TEST(prices_follow_hosts_that_are_not_alike)
 {
     struct machine m;
-    char file[64], text[256];
+    char text[256];
     int n_apart = 0, n_slow = 0;
 
-    snprintf(file, sizeof(file), "/tests/topo/%s", uneven[_i].file);
-    machine_init(&m, file, uneven[_i].nranks, DEFAULT_CHUNK);
+    machine_init(&m, uneven[_i].file, uneven[_i].nranks, DEFAULT_CHUNK);
     for (size_t k = 0; k < ARRAY_LEN(collectives); k++)
         for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
             double ratio;
@@ -305,7 +301,7 @@ START_TEST(a_chain_crosses_no_link_more_often_than_it_must)
     const struct coll__algo *chain = coll__algo_find(COLL_BROADCAST, "chain");
     double time;
 
-    machine_init(&m, "/tests/topo/numa4.topo", 8, DEFAULT_CHUNK);
+    machine_init(&m, "numa4.topo", 8, DEFAULT_CHUNK);
     for (int root = 0; root < 8; root += 3) {
         pb = problem(&m, COLL_BROADCAST, 2097152);
         pb.root = root;

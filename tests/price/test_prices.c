@@ -4,6 +4,7 @@
  * choices.
  */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/comm_view.h"
 #include "lib/comm/prices.h"
@@ -326,13 +327,12 @@ static double simulated_gain(const struct coll__algo *old,
     struct coll__problem pb = problem(collective, bytes, view);
     struct coll__fabric *fabric;
     struct coll__sim_result before, after;
-    const char *dir = getenv("srcdir");
-    char path[1024];
 
     if (pb.in_counts || pb.out_counts || bytes > 1 << 20)
         return 0;
-    snprintf(path, sizeof(path), "%s/tests/topo/ib200.topo", dir ? dir : ".");
-    ck_assert_int_eq(coll__fabric_load(path, &fabric), COLL_OK);
+    ck_assert_int_eq(
+        coll__fabric_load(fixture_file("topo", "ib200.topo"), &fabric),
+        COLL_OK);
     ck_assert_int_eq(coll__sim_run(old, &pb, fabric, PLACE_BLOCK, &before),
                      COLL_OK);
     ck_assert_int_eq(coll__sim_run(new, &pb, fabric, PLACE_BLOCK, &after),

@@ -3,6 +3,7 @@
  * used and right; a spoilt one is refused, and so are ranks that differ. */
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -47,7 +48,13 @@ static void write_file(const char *text)
     setenv("COLL_PLAN_FILE", path, 1);
 }
 
-static void end_file(void) { unsetenv("COLL_PLAN_FILE"); }
+/* Run fn in n ranks that have the text for a plan file. */
+static void run_with(const char *text, int n, world_fn *fn, void *arg)
+{
+    write_file(text);
+    ck_assert_int_eq(world_fork(n, fn, arg, DEADLINE), 0);
+    unsetenv("COLL_PLAN_FILE");
+}
 
 static int which(struct coll_comm *comm, size_t count, char name[32])
 {
@@ -92,9 +99,7 @@ static int uses_the_star(struct world_rank *me)
 
 START_TEST(a_plan_by_hand_is_used_and_right)
 {
-    write_file(star);
-    ck_assert_int_eq(world_fork(3, uses_the_star, NULL, DEADLINE), 0);
-    end_file();
+    run_with(star, 3, uses_the_star, NULL);
 }
 END_TEST
 
@@ -112,9 +117,7 @@ static int uses_another(struct world_rank *me)
 
 START_TEST(a_plan_for_other_ranks_is_left_alone)
 {
-    write_file(star);
-    ck_assert_int_eq(world_fork(2, uses_another, NULL, DEADLINE), 0);
-    end_file();
+    run_with(star, 2, uses_another, NULL);
 }
 END_TEST
 
@@ -136,9 +139,7 @@ static void expect_refused(const char *after, const char *old, const char *with,
     memcpy(text, star, sizeof(star));
     at = strstr(strstr(text, after), old);
     memcpy(at, with, strlen(with));
-    write_file(text);
-    ck_assert_int_eq(world_fork(3, is_refused, words, DEADLINE), 0);
-    end_file();
+    run_with(text, 3, is_refused, words);
 }
 
 START_TEST(a_spoilt_plan_is_refused)
@@ -167,12 +168,7 @@ static int differs(struct world_rank *me)
     return 0;
 }
 
-START_TEST(ranks_must_have_the_same_plans)
-{
-    write_file(star);
-    ck_assert_int_eq(world_fork(3, differs, NULL, DEADLINE), 0);
-    end_file();
-}
+START_TEST(ranks_must_have_the_same_plans) { run_with(star, 3, differs, NULL); }
 END_TEST
 
 /* Rank 1 has none any more when a duplicate is made. */
@@ -191,9 +187,7 @@ static int loses_it(struct world_rank *me)
 
 START_TEST(plans_do_not_change_between_communicators)
 {
-    write_file(star);
-    ck_assert_int_eq(world_fork(3, loses_it, NULL, DEADLINE), 0);
-    end_file();
+    run_with(star, 3, loses_it, NULL);
 }
 END_TEST
 
@@ -236,15 +230,8 @@ static int makes_many(struct world_rank *me)
 
 START_TEST(a_duplicate_reads_no_file_again)
 {
-    const char *dir = getenv("srcdir");
-    char machine[1024];
-
-    snprintf(machine, sizeof(machine), "%s/tests/topo/two_sockets.xml",
-             dir ? dir : ".");
-    setenv("COLL_TOPO_FILE", machine, 1);
-    write_file(star);
-    ck_assert_int_eq(world_fork(3, makes_many, NULL, DEADLINE), 0);
-    end_file();
+    setenv("COLL_TOPO_FILE", fixture_file("topo", "two_sockets.xml"), 1);
+    run_with(star, 3, makes_many, NULL);
 }
 END_TEST
 
@@ -275,9 +262,7 @@ static int reads_another(struct world_rank *me)
 
 START_TEST(a_plan_that_has_changed_is_read_again)
 {
-    write_file(star);
-    ck_assert_int_eq(world_fork(3, reads_another, NULL, DEADLINE), 0);
-    end_file();
+    run_with(star, 3, reads_another, NULL);
 }
 END_TEST
 

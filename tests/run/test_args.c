@@ -4,6 +4,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "lib/comm/comm.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -19,14 +20,12 @@
 
 /* ---- arguments ----------------------------------------------------------- */
 
-static int bad_buffers(struct world_rank *me)
+static int bad_buffers(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_args args = {.size = sizeof(args), .count = 1};
     struct coll_request *request;
-    struct coll_comm *comm;
     int x[8] = {0}, y[8];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     EXPECT(me, coll_allreduce(x, x + 1, 2, COLL_I32, COLL_SUM, comm, NULL),
            COLL_ERR_INVALID, "overlap");
     EXPECT(me, coll_allreduce(NULL, y, 2, COLL_I32, COLL_SUM, comm, NULL),
@@ -56,12 +55,11 @@ static int bad_buffers(struct world_rank *me)
     WORLD_CHECK(me, coll_comm_destroy(NULL) == COLL_OK);
     EXPECT(me, coll_comm_async_error(NULL), COLL_ERR_INVALID, "comm is NULL");
     EXPECT(me, coll_comm_abort(NULL, "why"), COLL_ERR_INVALID, "comm is NULL");
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
 /* One rank; size_t arrays of one. */
-static int bad_counts(struct world_rank *me)
+static int bad_counts(struct world_rank *me, struct coll_comm *comm)
 {
     size_t one[] = {1}, two[] = {2}, huge[] = {SIZE_MAX / 2};
     struct coll_args args = {.size = sizeof(args),
@@ -70,10 +68,8 @@ static int bad_counts(struct world_rank *me)
                              .in_counts = one,
                              .in_displs = one};
     struct coll_request *request;
-    struct coll_comm *comm;
     int x[8] = {0}, y[8];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     EXPECT(me, coll_allgatherv(x, y, NULL, NULL, COLL_I32, comm, NULL),
            COLL_ERR_INVALID, "allgatherv: counts is NULL");
     EXPECT(me, coll_alltoallv(x, NULL, NULL, y, one, NULL, COLL_I32, comm,
@@ -95,9 +91,8 @@ static int bad_counts(struct world_rank *me)
     args.in = x, args.out = y;
     EXPECT(me, coll_request_create(&args, comm, &request), COLL_ERR_INVALID,
            "in_displs must be NULL");
-    EXPECT(me, coll_alltoallv(x, one, NULL, x, one, NULL, COLL_I32, comm,
-                              NULL), COLL_ERR_INVALID, "never in place");
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    EXPECT(me, coll_alltoallv(x, one, NULL, x, one, NULL, COLL_I32, comm, NULL),
+           COLL_ERR_INVALID, "never in place");
     return 0;
 }
 
@@ -107,15 +102,13 @@ static void ignore(const void *left, const void *right, void *out,
     (void)left, (void)right, (void)out, (void)count, (void)type, (void)arg;
 }
 
-static int bad_kinds(struct world_rank *me)
+static int bad_kinds(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_args args = {.size = sizeof(args), .count = 1};
     struct coll_request *request;
     enum coll_op premul, gone;
-    struct coll_comm *comm;
     int x[8] = {0}, y[8];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_op_create_premul(x, COLL_I32, &premul));
     WORLD_CHECK(me, !coll_op_create_user(ignore, NULL, 1, &gone));
     WORLD_CHECK(me, !coll_op_destroy(gone));
@@ -138,19 +131,16 @@ static int bad_kinds(struct world_rank *me)
            "allreduce: there is no algorithm 'rign'");
     EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "coll_group_start() first");
     WORLD_CHECK(me, !coll_op_destroy(premul));
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
 /* Two ranks: buffers over each other, in place in the wrong place. */
-static int bad_places(struct world_rank *me)
+static int bad_places(struct world_rank *me, struct coll_comm *comm)
 {
     size_t counts[] = {2, 2}, apart[] = {0, 3};
     size_t over[] = {0, 1}, back[] = {3, 2};
     int x[16] = {0}, y[16], *elsewhere = x + 2 * (1 - me->rank);
-    struct coll_comm *comm;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     EXPECT(me, coll_allgather(x + 1, x, 2, COLL_I32, comm, NULL),
            COLL_ERR_INVALID, "in == out + rank * count");
     EXPECT(me, coll_allgather(elsewhere, x, 2, COLL_I32, comm, NULL),
@@ -166,23 +156,21 @@ static int bad_places(struct world_rank *me)
            COLL_ERR_INVALID, "displs makes parts of out overlap");
     EXPECT(me, coll_allgatherv(x + 1, x, counts, apart, COLL_I32, comm, NULL),
            COLL_ERR_INVALID, "in == out + displs[rank]");
-    EXPECT(me, coll_reduce_scatterv(x, x + 1, counts, COLL_I32, COLL_SUM, comm,
-                                    NULL),
-           COLL_ERR_INVALID, "this rank's block");
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    EXPECT(
+        me,
+        coll_reduce_scatterv(x, x + 1, counts, COLL_I32, COLL_SUM, comm, NULL),
+        COLL_ERR_INVALID, "this rank's block");
     return 0;
 }
 
 /* An algorithm that cannot do it is told from one that there is not. */
-static int refused_algorithm(struct world_rank *me)
+static int refused_algorithm(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_args args = {.size = sizeof(args), .count = 1000,
                              .type = COLL_I32, .algo = "ring"};
     struct coll_request *request;
-    struct coll_comm *comm;
     static int x[1000], y[1000];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_op_create_user(ignore, NULL, 0, &args.op));
     args.in = x, args.out = y;
     EXPECT(me, coll_request_create(&args, comm, &request), COLL_ERR_INVALID,
@@ -191,22 +179,22 @@ static int refused_algorithm(struct world_rank *me)
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, !coll_op_destroy(args.op));
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
 START_TEST(an_algorithm_that_refuses_says_why)
 {
-    ck_assert_int_eq(world_fork(3, refused_algorithm, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(3, refused_algorithm, NULL, DEADLINE),
+                     0);
 }
 END_TEST
 
 START_TEST(bad_arguments_get_a_sentence_and_send_nothing)
 {
-    ck_assert_int_eq(world_fork(1, bad_buffers, NULL, DEADLINE), 0);
-    ck_assert_int_eq(world_fork(1, bad_counts, NULL, DEADLINE), 0);
-    ck_assert_int_eq(world_fork(1, bad_kinds, NULL, DEADLINE), 0);
-    ck_assert_int_eq(world_fork(2, bad_places, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(1, bad_buffers, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(1, bad_counts, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(1, bad_kinds, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(2, bad_places, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -346,16 +334,12 @@ static int join_bound(struct world_rank *me)
 
 START_TEST(a_job_is_on_the_machine_of_the_file)
 {
-    const char *dir = getenv("srcdir");
-    char path[1024];
     cpu_set_t all;
 
     if (sched_getaffinity(0, sizeof(all), &all) || !CPU_ISSET(0, &all) ||
         !CPU_ISSET(1, &all))
         return;
-    snprintf(path, sizeof(path), "%s/tests/topo/two_sockets.xml",
-             dir ? dir : ".");
-    setenv("COLL_TOPO_FILE", path, 1);
+    setenv("COLL_TOPO_FILE", fixture_file("topo", "two_sockets.xml"), 1);
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     ck_assert_int_eq(world_fork(4, join_bound, NULL, 60), 0);
 }
@@ -412,16 +396,14 @@ START_TEST(ranks_without_a_transport_between_them_are_told_so)
 }
 END_TEST
 
-static int candidates(struct world_rank *me)
+static int candidates(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
     struct coll_args args = {.size = sizeof(args), .type = COLL_F32};
-    struct coll_comm *comm;
     double before = 0;
     size_t n = 0;
     char x[64], y[64];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     args.in = x, args.out = y, args.count = 2;
     while (!coll_plan_candidate(&args, comm, n, &info)) {
         WORLD_CHECK(me, info.seconds >= before && *info.algorithm);
@@ -433,19 +415,17 @@ static int candidates(struct world_rank *me)
     args.algo = "ring";
     WORLD_CHECK(me, !coll_plan_query(&args, comm, &info));
     WORLD_CHECK(me, !strcmp(info.algorithm, "ring"));
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
 /* Of a communicator that has done nothing, and one that has. */
-static int memory(struct world_rank *me)
+static int memory(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_mem_stats old = {.size =
                                      offsetof(struct coll_mem_stats, pinned),
                                  .pinned = 77},
                           stats = {.size = sizeof(stats)}, wrong = {.size = 1};
     struct coll_request *request;
-    struct coll_comm *comm;
     size_t plans;
     float x[1000] = {0};
     struct coll_args args = {.size = sizeof(args),
@@ -454,7 +434,6 @@ static int memory(struct world_rank *me)
                              .out = x,
                              .count = 1000};
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats));
     WORLD_CHECK(me, !stats.plans && !stats.scratch && !stats.pinned);
     WORLD_CHECK(me, !stats.device && !stats.mapped);
@@ -480,7 +459,6 @@ static int memory(struct world_rank *me)
            "stats is NULL");
     EXPECT(me, coll_comm_mem_stats(NULL, &stats), COLL_ERR_INVALID,
            "comm is NULL");
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
@@ -488,7 +466,7 @@ static int memory(struct world_rank *me)
 START_TEST(a_communicator_tells_what_it_holds)
 {
     setenv("COLL_TRANSPORTS", "self,shm", 1);
-    ck_assert_int_eq(world_fork(_i, memory, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(_i, memory, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -496,31 +474,28 @@ END_TEST
 START_TEST(candidates_come_cheapest_first)
 {
     setenv("COLL_ALGO", "binomial", 1);
-    ck_assert_int_eq(world_fork(3, candidates, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(3, candidates, NULL, DEADLINE), 0);
 }
 END_TEST
 
-static int query(struct world_rank *me)
+static int query(struct world_rank *me, struct coll_comm *comm)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
     struct coll_args args = {.size = sizeof(args), .type = COLL_F32};
-    struct coll_comm *comm;
     char x[64], y[64];
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     args.in = x, args.out = y, args.count = 2;
     WORLD_CHECK(me, !coll_plan_query(&args, comm, &info));
     WORLD_CHECK(me, info.seconds > 0 && info.n_steps > 0);
     WORLD_CHECK(me, !strcmp(info.algorithm, "ring"));
     WORLD_CHECK(me, strstr(coll_comm_transports(comm), "self"));
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
 START_TEST(a_plan_can_be_asked_for)
 {
     setenv("COLL_ALGO", "ring", 1);
-    ck_assert_int_eq(world_fork(3, query, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_joined(3, query, NULL, DEADLINE), 0);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_fixture.c - find, load and vary the machines in tests/topo. */
 #include "tests/sim/fabric_fixture.h"
+#include "tests/support/files.h"
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
 
@@ -19,11 +20,7 @@ const char *const fixtures[N_FIXTURES] = {
 
 static const char *path_of(const char *name)
 {
-    static char path[1024];
-    const char *dir = getenv("srcdir");
-
-    snprintf(path, sizeof(path), "%s/tests/topo/%s", dir ? dir : ".", name);
-    return path;
+    return fixture_file("topo", name);
 }
 
 struct coll__fabric *load(const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sim_fixture.c - load a machine, put ranks on it, simulate. */
 #include "tests/sim/sim_fixture.h"
+#include "tests/support/files.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -9,12 +10,9 @@
 
 void machine_init(struct machine *m, const char *file, int nranks, size_t chunk)
 {
-    const char *dir = getenv("srcdir");
-    char path[512];
-
-    snprintf(path, sizeof(path), "%s%s", dir ? dir : ".", file);
-    ck_assert_msg(coll__fabric_load(path, &m->fabric) == COLL_OK, "%s",
-                  coll_last_error());
+    ck_assert_msg(coll__fabric_load(fixture_file("topo", file), &m->fabric) ==
+                      COLL_OK,
+                  "%s", coll_last_error());
     ck_assert_msg(coll__view_of_fabric(&m->view, m->fabric, nranks, PLACE_BLOCK,
                                        chunk) == COLL_OK,
                   "%s", coll_last_error());

@@ -14,7 +14,7 @@ struct machine {
     struct coll__view view;
 };
 
-/* file: "/tests/topo/NAME.topo"; every ck_assert ends the test. */
+/* file: a name in tests/topo; every ck_assert ends the test. */
 void machine_init(struct machine *m, const char *file, int nranks,
                   size_t chunk);
 void machine_fini(struct machine *m);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOPO(name) "/tests/topo/" name ".topo"
 #define ANY_SIZE ((double)(1ull << 30)) /* bytes, the largest here */
 
 /* ---- closed forms -------------------------------------------------------- */
@@ -137,13 +136,13 @@ static const int host_ranks[] = {16, 24, 32, 64};
 
 START_TEST(forms_agree_with_the_simulation_on_one_switch)
 {
-    all_agree(TOPO("flat"), flat_ranks[_i], 1);
+    all_agree("flat.topo", flat_ranks[_i], 1);
 }
 END_TEST
 
 START_TEST(forms_agree_with_the_simulation_on_hosts_of_eight)
 {
-    all_agree(TOPO("hosts8"), host_ranks[_i], 0);
+    all_agree("hosts8.topo", host_ranks[_i], 0);
 }
 END_TEST
 
@@ -152,7 +151,7 @@ START_TEST(forms_agree_on_rings_and_chains_in_chunks)
 {
     struct machine m;
 
-    machine_init(&m, _i ? TOPO("hosts8") : TOPO("flat"), 32, DEFAULT_CHUNK);
+    machine_init(&m, _i ? "hosts8.topo" : "flat.topo", 32, DEFAULT_CHUNK);
     for (double bytes = 8; bytes <= ANY_SIZE; bytes *= 8) {
         struct coll__problem pb = problem(&m, COLL_BROADCAST, bytes);
 
@@ -198,7 +197,7 @@ START_TEST(forms_choose_what_the_simulation_finds_best)
 {
     struct machine m;
 
-    machine_init(&m, TOPO("hosts8"), 64, _i ? DEFAULT_CHUNK : 0);
+    machine_init(&m, "hosts8.topo", 64, _i ? DEFAULT_CHUNK : 0);
     for (double bytes = 8; bytes <= ANY_SIZE; bytes *= 4)
         choose(&m, bytes);
     machine_fini(&m);
@@ -212,7 +211,7 @@ START_TEST(a_message_alone_takes_its_latencies_and_its_slowest_link)
     const double alpha = 600e-9 + 2 * (50e-9 + 150e-9) + 2 * 300e-9;
     struct machine m;
 
-    machine_init(&m, TOPO("flat"), 2, 0);
+    machine_init(&m, "flat.topo", 2, 0);
     for (double bytes = 8; bytes <= ANY_SIZE; bytes *= 8) {
         struct coll__problem pb = problem(&m, COLL_BROADCAST, bytes);
         struct coll__sim_result got =
@@ -231,7 +230,7 @@ START_TEST(messages_of_one_rank_leave_a_gap_or_their_bytes_apart)
 {
     struct machine m;
 
-    machine_init(&m, TOPO("flat"), 16, 0);
+    machine_init(&m, "flat.topo", 16, 0);
     for (double bytes = 64; bytes <= 1 << 20; bytes *= 128) {
         const struct coll__algo *direct = coll__algo_find(COLL_SCATTER,
                                                           "direct");
@@ -253,7 +252,7 @@ START_TEST(the_same_simulation_gives_the_same_result)
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     struct coll__sim_result one, two;
 
-    machine_init(&m, TOPO("hosts8"), 24, DEFAULT_CHUNK);
+    machine_init(&m, "hosts8.topo", 24, DEFAULT_CHUNK);
     pb = problem(&m, COLL_ALLREDUCE, 1e7);
     one = simulate(&m, ring, &pb);
     two = simulate(&m, ring, &pb);
@@ -297,7 +296,7 @@ START_TEST(plans_that_cannot_end_are_refused)
     struct coll__problem pb;
     struct machine m;
 
-    machine_init(&m, TOPO("flat"), 2, 0);
+    machine_init(&m, "flat.topo", 2, 0);
     pb = problem(&m, COLL_ALLREDUCE, 1 << 20);
     ck_assert_int_eq(
         coll__sim_run(&stuck, &pb, m.fabric, PLACE_BLOCK, &result),
@@ -323,7 +322,7 @@ static void large(int nranks, enum coll_collective collective,
     struct coll__problem pb;
     struct machine m;
 
-    machine_init(&m, TOPO("fattree"), nranks, 0);
+    machine_init(&m, "fattree.topo", nranks, 0);
     pb = problem(&m, collective, bytes);
     agree(&m, coll__algo_find(collective, name), &pb, 0.10);
     machine_fini(&m);

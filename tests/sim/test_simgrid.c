@@ -14,6 +14,7 @@
 #include "lib/util/util.h"
 #include "tests/sim/simgrid_replay.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -66,11 +67,8 @@ static void copy_routes(struct machine *m, int p)
 
 static void machine_init(struct machine *m, const char *name, int p)
 {
-    const char *dir = getenv("srcdir");
-    char path[512];
-
-    snprintf(path, sizeof(path), "%s/tests/topo/%s", dir ? dir : ".", name);
-    ck_assert_int_eq(coll__fabric_load(path, &m->fabric), COLL_OK);
+    ck_assert_int_eq(coll__fabric_load(fixture_file("topo", name), &m->fabric),
+                     COLL_OK);
     ck_assert_int_eq(
         coll__view_of_fabric(&m->view, m->fabric, p, PLACE_BLOCK, 0), COLL_OK);
     m->replay =

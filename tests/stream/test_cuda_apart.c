@@ -83,8 +83,7 @@ START_TEST(a_reason_is_told)
     setenv("COLL_LOG", "info", 1);
     setenv("FAKE_CUDA_DEVICES", scene.n_devices > 1 ? "2" : "1", 1);
     setenv(scene.name, scene.set, 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, is_apart, &scene, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, is_apart, &scene), 0);
 }
 END_TEST
 
@@ -113,8 +112,7 @@ static int open_old(struct world_rank *me)
 START_TEST(a_driver_that_is_too_old_is_told)
 {
     setenv("FAKE_CUDA_VERSION", "11080", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, open_old, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, open_old, NULL), 0);
 }
 END_TEST
 

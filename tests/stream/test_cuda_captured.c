@@ -218,8 +218,7 @@ static int other_kinds(struct world_rank *me)
 START_TEST(messages_and_functions_are_launched_too)
 {
     setenv("COLL_CUDA_ENGINE", _i % 2 ? "staged" : "auto", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, other_kinds, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, other_kinds, NULL), 0);
 }
 END_TEST
 
@@ -277,8 +276,7 @@ static int take_turns(struct world_rank *me)
 START_TEST(graphs_and_calls_take_turns)
 {
     setenv("COLL_CUDA_STAGE", "16K", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, take_turns, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, take_turns, NULL), 0);
 }
 END_TEST
 
@@ -318,8 +316,7 @@ static int misuse(struct world_rank *me)
 START_TEST(a_capture_that_cannot_take_it_is_told)
 {
     setenv("COLL_CUDA_ENGINE", _i ? "staged" : "queued", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, misuse, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, misuse, NULL), 0);
 }
 END_TEST
 
@@ -361,8 +358,7 @@ static int make_many(struct world_rank *me)
 
 START_TEST(what_graphs_had_is_given_back)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(1 + _i, make_many, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(1 + _i, make_many, NULL), 0);
 }
 END_TEST
 
@@ -394,8 +390,7 @@ static int outlive(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_graph_outlives_its_communicator)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, outlive, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, outlive, NULL), 0);
 }
 END_TEST
 

@@ -170,8 +170,7 @@ static int disagree_more(struct world_rank *me)
 /* _i: ranks */
 START_TEST(another_root_or_count_of_a_rank_is_told)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, disagree_more, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, disagree_more, NULL), 0);
     ck_assert_int_eq(world_fork(_i, disagree_more, "", patient(60)), 0);
 }
 END_TEST
@@ -195,8 +194,7 @@ static int call_less(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_call_less_is_told)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, call_less, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, call_less, NULL), 0);
 }
 END_TEST
 
@@ -249,8 +247,7 @@ static int capture(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_captured_is_compared_then)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, capture, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, capture, NULL), 0);
 }
 END_TEST
 
@@ -287,8 +284,7 @@ static int group(struct world_rank *me)
 START_TEST(a_group_is_compared_as_a_whole)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(2, group, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(2, group, NULL), 0);
 }
 END_TEST
 
@@ -322,8 +318,7 @@ static int agree(struct world_rank *me)
 /* _i: ranks */
 START_TEST(ranks_that_agree_see_no_difference)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, agree, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, agree, NULL), 0);
 }
 END_TEST
 
@@ -340,8 +335,7 @@ static int differ(struct world_rank *me)
 
 START_TEST(all_ranks_check_or_none_does)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, differ, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, differ, NULL), 0);
 }
 END_TEST
 

@@ -130,8 +130,7 @@ static int ring(struct world_rank *me)
 /* _i: ranks */
 START_TEST(groups_of_messages_are_compared)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, ring, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, ring, NULL), 0);
 }
 END_TEST
 
@@ -160,8 +159,7 @@ static int other_peer(struct world_rank *me)
 
 START_TEST(another_peer_is_told)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(3, other_peer, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(3, other_peer, NULL), 0);
 }
 END_TEST
 
@@ -214,8 +212,7 @@ static int capture(struct world_rank *me)
 
 START_TEST(what_is_captured_is_compared_then)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, capture, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, capture, NULL), 0);
 }
 END_TEST
 
@@ -269,8 +266,7 @@ static int agree(struct world_rank *me)
 
 START_TEST(ends_that_agree_see_no_difference)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, agree, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, agree, NULL), 0);
 }
 END_TEST
 

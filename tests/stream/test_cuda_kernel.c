@@ -329,9 +329,7 @@ START_TEST(the_first_call_may_be_captured)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "queued", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(1 + _i / 2, capture_first, NULL, patient(60)),
-                     0);
+    ck_assert_int_eq(staged_fork(1 + _i / 2, capture_first, NULL), 0);
 }
 END_TEST
 

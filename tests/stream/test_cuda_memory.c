@@ -76,8 +76,7 @@ static int hold(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_communicator_holds_what_it_says)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, hold, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, hold, NULL), 0);
 }
 END_TEST
 
@@ -98,8 +97,7 @@ static int hold_by_default(struct world_rank *me)
 START_TEST(slots_take_no_more_than_64_mib)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 0);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, hold_by_default, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, hold_by_default, NULL), 0);
 }
 END_TEST
 
@@ -145,8 +143,7 @@ START_TEST(steps_on_the_gpu_are_counted)
     setenv("COLL_CUDA_ENGINE", "kernel", 1);
     coll__limit_assume(LIMIT_CUDA_SLOT, 16 << 10);
     setenv("FAKE_CUDA_DEVICES", "4", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, hold_steps, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, hold_steps, NULL), 0);
 }
 END_TEST
 
@@ -170,8 +167,7 @@ START_TEST(the_way_through_the_host_takes_pinned_memory_alone)
 {
     setenv("COLL_CUDA_ENGINE", "staged", 1);
     setenv("COLL_CUDA_STAGE", "1M", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(3, hold_pinned, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(3, hold_pinned, NULL), 0);
 }
 END_TEST
 

@@ -68,8 +68,7 @@ static int all_to_all(struct world_rank *me)
 START_TEST(a_group_exchanges_messages_of_all_lengths)
 {
     coll__limit_assume(LIMIT_CUDA_SLOTS, _i % 2 ? 1 : 2);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, all_to_all, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -77,8 +76,7 @@ START_TEST(ranks_may_be_threads)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(4, all_to_all, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(4, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -123,8 +121,7 @@ static int out_of_step(struct world_rank *me)
 
 START_TEST(messages_keep_their_order_and_are_in_nobodys_way)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, out_of_step, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, out_of_step, NULL), 0);
 }
 END_TEST
 
@@ -167,8 +164,7 @@ static int replay(struct world_rank *me)
 /* _i: ranks */
 START_TEST(messages_are_parts_of_graphs)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, replay, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, replay, NULL), 0);
 }
 END_TEST
 
@@ -230,8 +226,7 @@ static int one_too_many(struct world_rank *me)
 
 START_TEST(the_end_counts_messages)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, one_too_many, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, one_too_many, NULL), 0);
 }
 END_TEST
 
@@ -254,8 +249,7 @@ static int wrong_halves(struct world_rank *me)
 
 START_TEST(halves_of_a_message_to_oneself_are_alike)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, wrong_halves, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, wrong_halves, NULL), 0);
 }
 END_TEST
 

@@ -89,8 +89,7 @@ static int cross(struct world_rank *me)
 START_TEST(communicators_of_their_own_streams_go_in_any_order)
 {
     setenv("FAKE_CUDA_DEVICES", _i % 2 ? "3" : "1", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, cross, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, cross, NULL), 0);
 }
 END_TEST
 
@@ -124,8 +123,7 @@ static int hop(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_communicator_changes_streams_at_each_call)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, hop, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, hop, NULL), 0);
 }
 END_TEST
 
@@ -188,8 +186,7 @@ static int let_go(struct world_rank *me)
 /* _i: ranks, processes: each has a context of its own. */
 START_TEST(buffers_are_let_go_while_they_are_on_their_way)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, let_go, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, let_go, NULL), 0);
 }
 END_TEST
 
@@ -224,8 +221,7 @@ static int capture_meanwhile(struct world_rank *me)
 
 START_TEST(who_ends_elsewhere_does_not_end_a_capture)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, capture_meanwhile, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, capture_meanwhile, NULL), 0);
 }
 END_TEST
 

@@ -57,8 +57,7 @@ static int every_collective(struct world_rank *me)
 /* _i: ranks */
 START_TEST(every_collective_gives_what_the_host_gives)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, every_collective, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -66,8 +65,7 @@ END_TEST
 START_TEST(what_exceeds_the_stage_goes_in_pieces)
 {
     setenv("COLL_CUDA_STAGE", "16K", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, every_collective, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -75,8 +73,7 @@ START_TEST(ranks_may_be_threads_and_share_devices)
 {
     setenv("FAKE_CUDA_DEVICES", _i % 2 ? "2" : "4", 1);
     setenv("COLL_CUDA_STAGE", "32K", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(_i, every_collective, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -129,8 +126,7 @@ static int all_to_all(struct world_rank *me)
 START_TEST(a_group_exchanges_messages_side_by_side)
 {
     setenv("COLL_CUDA_STAGE", _i % 2 ? "64K" : "1M", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, all_to_all, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -167,8 +163,7 @@ static int ping_pong(struct world_rank *me)
 
 START_TEST(requests_are_started_on_streams_again_and_again)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, ping_pong, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, ping_pong, NULL), 0);
 }
 END_TEST
 
@@ -214,8 +209,7 @@ START_TEST(a_call_waits_for_nothing_and_streams_keep_its_order)
 {
     setenv("COLL_CUDA_STAGE", "16K", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", _i % 2 ? "1" : "8", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, standing_still, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, standing_still, NULL), 0);
 }
 END_TEST
 
@@ -253,8 +247,7 @@ static int of_both(struct world_rank *me)
 START_TEST(host_and_device_send_their_own_bytes)
 {
     setenv("COLL_ALGO", "direct", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, of_both, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, of_both, NULL), 0);
 }
 END_TEST
 
@@ -278,8 +271,7 @@ static int far_ahead(struct world_rank *me)
 
 START_TEST(a_communicator_ends_when_its_streams_have_come_to_all)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(3, far_ahead, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(3, far_ahead, NULL), 0);
 }
 END_TEST
 
@@ -328,8 +320,7 @@ static int other_kinds(struct world_rank *me)
 START_TEST(pinned_memory_goes_where_device_memory_does)
 {
     setenv("COLL_CUDA_STAGE", "8K", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(_i, other_kinds, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(_i, other_kinds, NULL), 0);
 }
 END_TEST
 

@@ -103,8 +103,7 @@ START_TEST(each_wrong_use_has_a_sentence_and_harms_nothing)
 {
     take_engine(_i);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_threads(1, wrong_uses, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_threads(1, wrong_uses, NULL), 0);
 }
 END_TEST
 
@@ -140,8 +139,7 @@ START_TEST(a_device_that_was_reset_is_told)
 {
     take_engine(_i);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, reset, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, reset, NULL), 0);
     if (!_i)
         ck_assert_int_eq(world_fork(2, reset, "", patient(60)), 0);
 }
@@ -168,8 +166,7 @@ static int wrong_groups(struct world_rank *me)
 
 START_TEST(a_wrong_group_does_nothing)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, wrong_groups, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, wrong_groups, NULL), 0);
 }
 END_TEST
 
@@ -192,8 +189,7 @@ static int too_many_messages(struct world_rank *me)
 START_TEST(a_stage_that_is_too_small_says_so)
 {
     setenv("COLL_CUDA_STAGE", "8K", 1);
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, too_many_messages, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, too_many_messages, NULL), 0);
 }
 END_TEST
 
@@ -354,8 +350,7 @@ static int device_fails(struct world_rank *me)
 
 START_TEST(a_device_that_fails_is_told_of_in_its_own_words)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, device_fails, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, device_fails, NULL), 0);
 }
 END_TEST
 
@@ -405,8 +400,7 @@ static int disagrees(struct world_rank *me)
 
 START_TEST(ranks_that_disagree_are_told)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, disagrees, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, disagrees, NULL), 0);
 }
 END_TEST
 
@@ -435,8 +429,7 @@ static int forks(struct world_rank *me)
 
 START_TEST(a_child_may_only_free)
 {
-    patient_timeout(30);
-    ck_assert_int_eq(world_fork(2, forks, NULL, patient(60)), 0);
+    ck_assert_int_eq(staged_fork(2, forks, NULL), 0);
 }
 END_TEST
 

@@ -38,6 +38,18 @@ int staged_leave(struct staged_rank *r)
     return rc != COLL_OK;
 }
 
+int staged_fork(int size, world_fn *fn, void *arg)
+{
+    patient_timeout(30);
+    return world_fork(size, fn, arg, 60);
+}
+
+int staged_threads(int size, world_fn *fn, void *arg)
+{
+    patient_timeout(30);
+    return world_threads(size, fn, arg, 60);
+}
+
 static char said[512]; /* of GPU buffers, by the log */
 
 static void hear(enum coll_log_level level, const char *part, const char *line,

@@ -19,6 +19,11 @@ struct staged_rank {
 int staged_join(struct staged_rank *r, struct world_rank *me);
 int staged_leave(struct staged_rank *r);
 
+/* Run fn on each of `size` ranks, processes or threads, none of whose calls may wait
+ * longer than 30 s.  Return how many ranks failed. */
+int staged_fork(int size, world_fn *fn, void *arg);
+int staged_threads(int size, world_fn *fn, void *arg);
+
 /* Keep what the log says of GPU buffers, with COLL_LOG=info: the line said last. */
 void staged_listen(void);
 const char *staged_said(void);

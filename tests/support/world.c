@@ -286,6 +286,31 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline)
     return failed;
 }
 
+struct joined {
+    world_comm_fn *fn;
+    void *arg;
+};
+
+static int run_joined(struct world_rank *me)
+{
+    const struct joined *joined = me->arg;
+    struct coll_comm *comm;
+
+    me->arg = joined->arg;
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    if (joined->fn(me, comm))
+        return 1;
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+int world_fork_joined(int size, world_comm_fn *fn, void *arg, double deadline)
+{
+    struct joined joined = {fn, arg};
+
+    return world_fork(size, run_joined, &joined, deadline);
+}
+
 int world_expects(const struct world_rank *me, const char *where, int rc,
                   int code, const char *words)
 {

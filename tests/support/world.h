@@ -35,6 +35,11 @@ typedef int world_fn(struct world_rank *me);
  */
 int world_fork(int size, world_fn *fn, void *arg, double deadline);
 
+/* The same, with a communicator of all ranks that is made before fn and destroyed after
+ * it, both with success. */
+typedef int world_comm_fn(struct world_rank *me, struct coll_comm *comm);
+int world_fork_joined(int size, world_comm_fn *fn, void *arg, double deadline);
+
 /* Run fn in `size` threads of this process; as world_fork(), but a deadline
  * that passes ends the whole process. */
 int world_threads(int size, world_fn *fn, void *arg, double deadline);

@@ -3,6 +3,7 @@
  * verbs and /sys tell, which card carries a job, how far it is inside a host.
  */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "lib/topo/carrier.h"
 #include "lib/topo/machine.h"
 #include "lib/util/util.h"
@@ -26,21 +27,11 @@ static void is_about(const char *what, double a, double b)
 
 /* ---- a folder like /sys -------------------------------------------------- */
 
-static char root[64];
+static char root[] = "/tmp/coll-carrier-XXXXXX";
 
-static void make_root(void)
-{
-    snprintf(root, sizeof(root), "/tmp/coll-carrier-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
+static void make_root(void) { folder_make(root); }
 
-static void remove_root(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
+static void remove_root(void) { folder_remove(root); }
 
 /* Put text into root/PATH; a path that ends in '/' is a folder. */
 static void put(const char *path, const char *text)
@@ -164,11 +155,11 @@ START_TEST(an_interface_hangs_below_the_switch_of_its_card)
 {
     struct coll__topo topo = {NULL, NULL};
     struct coll__part *gpu;
-    char names[64], path[1024];
+    char names[64];
 
-    snprintf(path, sizeof(path), "%s/tests/topo/gpus_pcie.xml",
-             getenv("srcdir") ? getenv("srcdir") : ".");
-    ck_assert_int_eq(coll__hwloc_load(&topo, path), COLL_OK);
+    ck_assert_int_eq(
+        coll__hwloc_load(&topo, fixture_file("topo", "gpus_pcie.xml")),
+        COLL_OK);
     put("net/eth7/type", "1\n");
     put("net/eth7/operstate", "up\n");
     ck_assert_int_eq(
@@ -391,16 +382,13 @@ END_TEST
 
 START_TEST(a_file_in_place_of_the_host_gives_its_distances)
 {
-    static char xml[65536], path[1024];
-    const char *dir = getenv("srcdir");
+    static char xml[65536];
+    const char *path = fixture_file("topo", "four_numa.xml");
     struct coll__inside inside;
     size_t len;
     char *end;
-    FILE *file;
+    FILE *file = fopen(path, "r");
 
-    snprintf(path, sizeof(path), "%s/tests/topo/four_numa.xml",
-             dir ? dir : ".");
-    file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     len = fread(xml, 1, sizeof(xml) - sizeof(MATRIX) - 1, file);
     fclose(file);

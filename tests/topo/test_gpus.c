@@ -3,6 +3,7 @@
  * the groups and the rings that follow. */
 #include "lib/topo/gpus.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -21,11 +22,7 @@ struct host {
 
 static void use_file(const char *name)
 {
-    char path[1024];
-
-    snprintf(path, sizeof(path), "%s/tests/topo/%s",
-             getenv("srcdir") ? getenv("srcdir") : ".", name);
-    setenv("COLL_TOPO_FILE", path, 1);
+    setenv("COLL_TOPO_FILE", fixture_file("topo", name), 1);
 }
 
 /* The UUID of the files' GPU, from 0. */
@@ -222,7 +219,7 @@ START_TEST(a_file_that_does_not_know_a_gpu_says_nothing)
 }
 END_TEST
 
-static char root[64];
+static char root[] = "/tmp/coll-gpus-XXXXXX";
 
 static void make(const char *path)
 {
@@ -251,8 +248,7 @@ START_TEST(the_kernels_tree_tells_bridges_node_and_speed)
     struct coll__gpu_place place = {.n_above = 7};
     char path[128], to[160];
 
-    snprintf(root, sizeof(root), "/tmp/coll-gpus-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    folder_make(root);
     make(way);
     make("bus");
     snprintf(path, sizeof(path), "%s/numa_node", way);
@@ -275,8 +271,7 @@ START_TEST(the_kernels_tree_tells_bridges_node_and_speed)
     ck_assert_int_eq(place.n_above, 0);
     ck_assert_int_eq(place.numa, -1);
     ck_assert(place.pcie <= 0);
-    snprintf(to, sizeof(to), "rm -rf %s", root);
-    ck_assert_int_eq(system(to), 0);
+    folder_remove(root);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include "lib/topo/quota.h"
 #include "lib/util/util.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -147,8 +148,7 @@ static void make_machine(const struct machine *m)
 {
     char path[256];
 
-    strcpy(root + strlen(root) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    folder_make(root);
     if (m->cgroup)
         put_file("/proc/self/cgroup", m->cgroup);
     if (m->mounts)

@@ -3,6 +3,7 @@
  * like /sys/class/infiniband, the one that ranks have in common, its ports.
  */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "lib/topo/rails.h"
 #include "lib/util/util.h"
 #include "transports/price.h"
@@ -16,21 +17,11 @@
 
 /* ---- a folder like that of a device --------------------------------------- */
 
-static char device[64];
+static char device[] = "/tmp/coll-rails-XXXXXX";
 
-static void make_device(void)
-{
-    snprintf(device, sizeof(device), "/tmp/coll-rails-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(device));
-}
+static void make_device(void) { folder_make(device); }
 
-static void remove_device(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", device);
-    ck_assert_int_eq(system(command), 0);
-}
+static void remove_device(void) { folder_remove(device); }
 
 static void put(const char *path, const char *text)
 {

@@ -2,6 +2,7 @@
 /* test_topo.c - recorded machines replayed, files that are none, and where a
  * process is. */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "lib/topo/machine.h"
 #include "lib/topo/gpus.h"
 #include "lib/topo/topo.h"
@@ -23,11 +24,7 @@
 
 static const char *fixture(const char *name)
 {
-    static char path[1024];
-    const char *dir = getenv("srcdir");
-
-    snprintf(path, sizeof(path), "%s/tests/topo/%s", dir ? dir : ".", name);
-    return path;
+    return fixture_file("topo", name);
 }
 
 static size_t read_file(const char *path, char text[MAX_TEXT])

@@ -21,6 +21,8 @@ tests_trainer_test_trainer_layers_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_layers_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_trainer_test_trainer_loss_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_loss_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_network_SOURCES = %D%/test_trainer_network.c \
+	%D%/trainer_layer.c %D%/trainer_layer.h
 tests_trainer_test_trainer_network_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_trainer_test_trainer_loader_CFLAGS = $(check_cflags)
@@ -70,4 +72,4 @@ long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
 	%D%/trainer_warmup.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_program.sh %D%/record_resnet.py \
 	%D%/record_rules.py %D%/record_torch.py %D%/resnet.json %D%/rules.json \
-	%D%/torch.json
+	%D%/torch.json %D%/trainer_recorded.h

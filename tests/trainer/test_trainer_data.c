@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_data.c - IDX and CIFAR files good and bad, and where they are looked for. */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "trainer/data.h"
 #include "trainer/error.h"
 
@@ -15,7 +16,7 @@
 #define N 12      /* images in a test file */
 #define TRAILER 8 /* bytes of a .gz: its check sum and length */
 
-static char dir[64]; /* of the running test */
+static char dir[] = "/tmp/coll-data-XXXXXX"; /* of the running test */
 static char images_path[128], labels_path[128];
 
 /* What a pair of files claims and holds. */
@@ -71,19 +72,12 @@ static void write_fake(const struct fake *k)
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/coll-data-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    folder_make(dir);
     snprintf(images_path, sizeof(images_path), "%s/images", dir);
     snprintf(labels_path, sizeof(labels_path), "%s/labels", dir);
 }
 
-static void tear_down(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    ck_assert_int_eq(system(command), 0);
-}
+static void tear_down(void) { folder_remove(dir); }
 
 static void assert_good(const struct images *images)
 {

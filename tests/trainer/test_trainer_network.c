@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_network.c - the whole network: its gradients by finite differences,
  * in chunks, by another view, by seed. */
+#include "tests/trainer/trainer_layer.h"
 #include "tests/support/suite.h"
 #include "trainer/error.h"
 #include "trainer/layers.h"
 #include "trainer/model.h"
 #include "trainer/onednn.h"
-#include "trainer/rng.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void fill(float *values, size_t n, uint64_t seed)
-{
-    for (size_t i = 0; i < n; i++)
-        values[i] = 2 * rng_unit(seed, i) - 1;
-}
 
 /* The cnn in small: every kind of layer, the same order. */
 static const struct layer_spec small_specs[] = {
@@ -94,7 +88,7 @@ static double pass_images(struct model *m, int first, int n, int backward)
     struct model_score score;
 
     for (int i = 0; i < n; i++)
-        fill(model_input(m) + i * 120, 120, 1000 + (uint64_t)(first + i));
+        layer_fill(model_input(m) + i * 120, 120, 1000 + (uint64_t)(first + i));
     ck_assert_int_eq(model_forward(m, &pass), 0);
     model_loss(m, labels + first, n, 1.0f / 8, &score);
     if (backward)
@@ -214,8 +208,8 @@ START_TEST(a_view_scores_like_its_model_and_follows_its_parameters)
     for (int i = 0; i < 2; i++) {
         model_init_params(m, INIT_GLOROT, (uint64_t)i);
         model_changed(view);
-        fill(model_input(m), 480, 8);
-        fill(model_input(view), 240, 8);
+        layer_fill(model_input(m), 480, 8);
+        layer_fill(model_input(view), 240, 8);
         ck_assert_int_eq(model_forward(m, &pass), 0);
         ck_assert_int_eq(model_forward(view, &pass), 0);
         model_loss(m, labels, 2, 1, &score);

@@ -6,6 +6,7 @@
 #include "tests/support/patience.h"
 #include "tests/trainer/trainer_ranks.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/synthetic.h"
@@ -42,9 +43,9 @@ END_TEST
 START_TEST(a_resumed_run_equals_one_without_interruption)
 {
     struct job *whole = job_new(), *parts = job_new();
-    char dir[] = "/tmp/coll-resume-XXXXXX", command[64];
+    char dir[] = "/tmp/coll-resume-XXXXXX";
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    folder_make(dir);
     whole->args.opt = parts->args.opt = _i;
     whole->args.epochs = 3;
     job_run(whole, 2);
@@ -54,8 +55,7 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
     parts->args.resume = "auto";
     parts->args.epochs = 3;
     job_run(parts, 2);
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    ck_assert_int_eq(system(command), 0);
+    folder_remove(dir);
     ck_assert_uint_eq(whole->step, parts->step);
     ck_assert_mem_eq(whole->params, parts->params, sizeof(whole->params));
     ck_assert_double_eq(whole->stats.loss, parts->stats.loss);
@@ -69,10 +69,10 @@ END_TEST
 START_TEST(a_resumed_run_goes_on_along_the_curve_of_its_rate)
 {
     struct job *whole = job_new(), *parts = job_new();
-    char dir[] = "/tmp/coll-resume-XXXXXX", path[64], command[64];
+    char dir[] = "/tmp/coll-resume-XXXXXX", path[64];
     int last = 2 * 96 / 8 / _i;
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    folder_make(dir);
     snprintf(path, sizeof(path), "%s/epoch-0001.ckpt", dir);
     whole->args.lr_scale = parts->args.lr_scale = LR_LINEAR;
     whole->args.lr = parts->args.lr = 0.001;
@@ -83,8 +83,7 @@ START_TEST(a_resumed_run_goes_on_along_the_curve_of_its_rate)
     parts->args.resume = path;
     job_run(whole, 2);
     job_run(parts, _i);
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    ck_assert_int_eq(system(command), 0);
+    folder_remove(dir);
     ck_assert_double_eq_tol(parts->stats.lr,
                             0.0005 * _i * (1 + cos(M_PI * (last - 1) / last)),
                             1e-12);

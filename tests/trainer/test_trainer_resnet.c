@@ -4,6 +4,7 @@
  * layer, running statistics, and the same with these in place of the batch's. */
 #include "tests/trainer/trainer_digest.h"
 #include "tests/support/suite.h"
+#include "tests/trainer/trainer_recorded.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 #include "trainer/rng.h"
@@ -161,14 +162,7 @@ END_TEST
 
 static void set_up(void)
 {
-    const char *src = getenv("srcdir");
-    char path[512];
-    json_error_t error;
-
-    snprintf(path, sizeof(path), "%s/tests/trainer/resnet.json",
-             src ? src : ".");
-    recorded = json_load_file(path, 0, &error);
-    ck_assert_msg(recorded != NULL, "%s: %s", path, error.text);
+    recorded = recorded_load("resnet.json");
     ck_assert_msg(!device_cpu.init(1), "%s", train_error());
 }
 

@@ -8,6 +8,7 @@
  */
 #include "tests/trainer/trainer_digest.h"
 #include "tests/support/suite.h"
+#include "tests/trainer/trainer_recorded.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
@@ -159,14 +160,7 @@ END_TEST
 
 static void set_up(void)
 {
-    const char *src = getenv("srcdir");
-    char path[512];
-    json_error_t error;
-
-    snprintf(path, sizeof(path), "%s/tests/trainer/rules.json",
-             src ? src : ".");
-    recorded = json_load_file(path, 0, &error);
-    ck_assert_msg(recorded != NULL, "%s: %s", path, error.text);
+    recorded = recorded_load("rules.json");
     ck_assert_uint_eq(json_array_size(json_object_get(recorded, "runs")),
                       N_RUNS);
 }

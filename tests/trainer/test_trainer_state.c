@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_state.c - checkpoints and the folder that they are in. */
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/folder.h"
@@ -20,7 +21,7 @@
 #define N_STATE 200
 #define N_RUNNING 30
 
-static char dir[64];
+static char dir[] = "/tmp/coll-ckpt-XXXXXX";
 #define HEADER 96 /* bytes before the parameters */
 
 static float params[N_PARAMS], state[N_STATE], running[N_RUNNING];
@@ -46,19 +47,9 @@ static struct checkpoint sample(uint64_t epoch)
                                .n_running = N_RUNNING};
 }
 
-static void set_up(void)
-{
-    snprintf(dir, sizeof(dir), "/tmp/coll-ckpt-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-}
+static void set_up(void) { folder_make(dir); }
 
-static void tear_down(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    ck_assert_int_eq(system(command), 0);
-}
+static void tear_down(void) { folder_remove(dir); }
 
 static void path_of(char path[CHECKPOINT_PATH], const char *name)
 {

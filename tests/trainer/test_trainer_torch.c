@@ -11,6 +11,8 @@
 #include "tests/trainer/trainer_digest.h"
 #include "tests/trainer/trainer_job.h"
 #include "tests/support/suite.h"
+#include "tests/support/files.h"
+#include "tests/trainer/trainer_recorded.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
 
@@ -289,25 +291,15 @@ END_TEST
 
 static void set_up(void)
 {
-    const char *src = getenv("srcdir");
-    char path[512];
-    json_error_t error;
-
-    snprintf(path, sizeof(path), "%s/tests/trainer/torch.json",
-             src ? src : ".");
-    recorded = json_load_file(path, 0, &error);
-    ck_assert_msg(recorded != NULL, "%s: %s", path, error.text);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    recorded = recorded_load("torch.json");
+    folder_make(dir);
     write_part("train", 0, N_TRAIN);
     write_part("t10k", N_TRAIN, N_TEST);
 }
 
 static void tear_down(void)
 {
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    ck_assert_int_eq(system(command), 0);
+    folder_remove(dir);
     json_decref(recorded);
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* files.h - files that lie beside the tests, and folders that a test makes. */
+#ifndef COLL_TESTS_FILES_H
+#define COLL_TESTS_FILES_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Return the path of a file in a folder of tests/, until the next call. */
+static inline const char *fixture_file(const char *folder, const char *name)
+{
+    static _Thread_local char path[1024];
+    const char *top = getenv("srcdir");
+
+    snprintf(path, sizeof(path), "%s/tests/%s/%s", top ? top : ".", folder,
+             name);
+    return path;
+}
+
+/* Make a new folder, whose name begins with /tmp/ and ends with six characters that this
+ * function replaces. */
+static inline void folder_make(char *name)
+{
+    memset(name + strlen(name) - 6, 'X', 6);
+    ck_assert_ptr_nonnull(mkdtemp(name));
+}
+
+/* Remove a folder and all that it holds. */
+static inline void folder_remove(const char *name)
+{
+    char command[256];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", name);
+    ck_assert_int_eq(system(command), 0);
+}
+
+#endif
