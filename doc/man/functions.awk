@@ -288,7 +288,7 @@ function add_to_list(s, p,    name) {
     if (!n_listed[s]++)
         begin_list()
     name = names[p]
-    gsub(/ /, " 3 , ", name)
+    gsub(/ /, " 3 , Xr ", name)
     put(".It Xr " name " 3")
     write_paragraph(summary(p))
 }

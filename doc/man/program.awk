@@ -5,8 +5,8 @@
 #
 # The text is "Usage: PROGRAM ...", a sentence, paragraphs, and options: lines that are
 # indented by 1 to 8 blanks, begin with '-' and have two blanks before what they say.
-# Lines below an option that are indented belong to it.  What else is indented is shown
-# as it is.
+# Lines below an option that are indented belong to it.  A line before options that ends
+# with a colon is their heading.  What else is indented is shown as it is.
 
 BEGIN {
     page = out "/man1/" name ".1"
@@ -16,7 +16,7 @@ BEGIN {
 
 state == "usage" && (/^[Uu]sage: / || /^ /) {
     sub(/^[Uu]sage: /, "")
-    sub(/^ +/, "")
+    sub(/^ +(or: +)?/, "")
     usage[++n_usage] = $0
     next
 }
@@ -83,10 +83,11 @@ function write_usage(text) {
 
 function begin_option(text_of_line,    at) {
     flush_option()
-    if (!in_list) {
-        flush_paragraph()
+    if (text ~ /^ [^.]*:$/)
+        write_heading()
+    flush_paragraph()
+    if (!in_list)
         begin_list()
-    }
     in_list = in_option = 1
     sub(/^ +/, "", text_of_line)
     at = match(text_of_line, /  +/)
@@ -94,6 +95,13 @@ function begin_option(text_of_line,    at) {
         at = end_of_term(text_of_line)
     term = substr(text_of_line, 1, at - 1)
     text = substr(text_of_line, at)
+}
+
+# "Ranks and hosts:" before the options of that kind
+function write_heading() {
+    end_options()
+    put(".Pp\n.Sy " quote(substr(text, 2, length(text) - 2)) " :")
+    text = ""
 }
 
 # Where no two blanks end the option: behind its last word that looks like one.
@@ -118,9 +126,10 @@ function flush_paragraph() {
     if (text == "")
         return
     end_options()
-    if (text ~ /^ (Exit|The) status/)
+    if (sub(/^ Exit status: /, "", text)) {
         put(".Sh EXIT STATUS")
-    else
+        text = toupper(substr(text, 1, 1)) substr(text, 2)
+    } else
         put(".Pp")
     write_paragraph(text)
     text = ""

@@ -774,7 +774,8 @@ int coll_op_destroy(enum coll_op op);
  *            host buffers, else the stream of a GPU.
  * Result:    For host buffers the call returns when this rank's part of the
  *            operation is done.  For a stream or GPU buffers it returns at
- *            once, and the operation runs in the stream; libcoll(7) says more.
+ *            once, and the operation runs in the stream: see "Operations on
+ *            streams" in libcoll(7).
  * Ownership: in and out stay the caller's.  The caller does not touch them
  *            until the operation is complete.
  * Errors:    COLL_ERR_INVALID: an argument is wrong.  Nothing was sent.
