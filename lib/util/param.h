@@ -53,7 +53,8 @@ enum coll__param_kind {
     X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx,tcp", NULL,                        \
       "the transports allowed, in order of preference; self always is")        \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
-      "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
+      "force algorithms: NAME or COLLECTIVE:NAME, separated by commas; "       \
+      "coll_plan --explain lists the names")                                   \
     X(PLAN_FILE, PARAM_TEXT, "", NULL,                                         \
       "use the plans in these files (coll_plan --dump), separated by ':'")     \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
@@ -106,8 +107,8 @@ enum coll__param_kind {
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \
-      "log level (error, warn, info, debug, trace), also per part: "           \
-      "topo:debug,ucx:trace")                                                  \
+      "log level (error, warn, info, debug, trace; warn if unset), also per "  \
+      "part: topo:debug,ucx:trace; plan:debug names the algorithms chosen")    \
     X(PROFILE, PARAM_TEXT, "", NULL,                                           \
       "write a table of each rank's operations to coll_profile.RANK (1), or "  \
       "to "                                                                    \
