@@ -82,16 +82,17 @@ SIMD_BODY struct best best_of(const struct layer *l, const float *in,
     return best;
 }
 
-/* Add eight channels' gradients to the values that were the largest. */
+/* Add eight channels' gradients to the values that were the largest; din begins at the
+ * first of these channels. */
 SIMD_BODY void give_back(const struct layer *l, float *din,
-                         const struct window *w, int c, const vec8i *place,
+                         const struct window *w, const vec8i *place,
                          const vec8f *dout)
 {
     int at = 0;
 
     for (int y = w->y0; y < w->y1; y++)
         for (int x = w->x0; x < w->x1; x++, at++)
-            *(vec8f *)(din + pixel_at(l, y, x) + c) +=
+            *(vec8f *)(din + pixel_at(l, y, x)) +=
                 (vec8f)((vec8i)*dout & (*place == at));
 }
 
@@ -124,7 +125,7 @@ SIMD_BODY void window_backward_body(const struct layer *l, const float *in,
         vec8f gradient = (vec8f)(*(const vec8i *)(dout + from) & is_new);
         struct best best = best_of(l, in, w, from);
 
-        give_back(l, din, w, from, &best.place, &gradient);
+        give_back(l, din + from, w, &best.place, &gradient);
     }
 }
 

@@ -118,6 +118,7 @@ static void adagrad_step(struct optim *o, const struct optim_part *part)
 }
 
 struct adam {
+    size_t n; /* parameters */
     float rate, beta1, beta2, epsilon, decay;
 };
 
@@ -137,16 +138,19 @@ SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
     *(vec8f *)p -= a->rate * m / (root + a->epsilon);
 }
 
-/* The last parameters are copied to vectors of their own, so that the end of a
- * part does not change any bit. */
+/* The last parameters, fewer than a vector, are copied to vectors of their own, so that
+ * the end of a part does not change any bit. */
 SIMD_BODY void adam_rest(float *p, const float *g, float *mean, float *square,
-                         size_t n, const struct adam *a)
+                         const struct adam *a)
 {
     vec8f rest[4] = {{0}};
-    size_t len = n * sizeof(float);
+    size_t n = a->n % SIMD_WIDTH, len = n * sizeof(float), at = a->n - n;
 
+    p += at;
+    mean += at;
+    square += at;
     memcpy(&rest[0], p, len);
-    memcpy(&rest[1], g, len);
+    memcpy(&rest[1], g + at, len);
     memcpy(&rest[2], mean, len);
     memcpy(&rest[3], square, len);
     adam_vector((float *)&rest[0], (const float *)&rest[1], (float *)&rest[2],
@@ -157,20 +161,20 @@ SIMD_BODY void adam_rest(float *p, const float *g, float *mean, float *square,
 }
 
 SIMD_BODY void adam_body(float *p, const float *g, float *mean, float *square,
-                         size_t n, const struct adam *a)
+                         const struct adam *a)
 {
-    size_t i = 0;
+    size_t n = a->n;
 
-    for (; i + SIMD_WIDTH <= n; i += SIMD_WIDTH)
+    for (size_t i = 0; i + SIMD_WIDTH <= n; i += SIMD_WIDTH)
         adam_vector(p + i, g + i, mean + i, square + i, a);
-    if (i < n)
-        adam_rest(p + i, g + i, mean + i, square + i, n - i, a);
+    if (n % SIMD_WIDTH)
+        adam_rest(p, g, mean, square, a);
 }
 
 SIMD_KERNEL(adam,
-            (float *p, const float *g, float *mean, float *square, size_t n,
+            (float *p, const float *g, float *mean, float *square,
              const struct adam *a),
-            (p, g, mean, square, n, a))
+            (p, g, mean, square, a))
 
 /* The bias corrections are part of rate and epsilon, so that m^ / (sqrt(v^) +
  * eps) costs one division for each parameter. */
@@ -181,6 +185,7 @@ static void adam_step(struct optim *o, const struct optim_part *part)
     double of_square = sqrt(1 - pow((double)o->beta2, t));
     float *mean = o->state + part->at;
     struct adam a = {
+        .n = part->n,
         .rate = (float)(o->lr * of_square / of_mean),
         .beta1 = o->beta1,
         .beta2 = o->beta2,
@@ -188,7 +193,7 @@ static void adam_step(struct optim *o, const struct optim_part *part)
         .decay = o->weight_decay,
     };
 
-    adam(part->params, part->gradients, mean, mean + o->n, part->n, &a);
+    adam(part->params, part->gradients, mean, mean + o->n, &a);
 }
 
 void optim_move(struct optim *o, const struct optim_part *part)
