@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # What fits a head: files of at most 600 lines (coll.h apart), folders of lib of at most
-# 6,500, types of at most 25 members, internal functions of at most 5 parameters.
+# 6,500, types of at most 25 members, internal functions of at most 5 parameters; what GPUs
+# run (CUDA C++) apart.
 cd "${srcdir:-.}" || exit 1
 status=0
 wrong() { echo "$*"; status=1; }
@@ -62,6 +63,7 @@ measure() {
                 end = index(rest, "*/")
                 text = substr(text, 1, at - 1) substr(rest, end + 2)
             }
+            gsub(/__attribute__\(\([^()]*(\([^()]*\))?[^()]*\)\)[ \n]*/, "", text)
             rest = text
             from = 0
             while (match(rest, /(^|\n)struct [a-z_]+ \{/)) {
@@ -71,7 +73,7 @@ measure() {
                 rest = substr(rest, RSTART + RLENGTH)
             }
             rest = text
-            while (match(rest, /\n[a-z][a-z_0-9 *\n]*[ *\n][a-z_0-9]+\([^;{}]*\)[ \n]*\{/)) {
+            while (match(rest, /\n[A-Za-z][A-Za-z_0-9 *\n]*[ *\n][a-z_0-9]+\([^;{}]*\)[ \n]*\{/)) {
                 words[1] = substr(rest, RSTART, RLENGTH)
                 name = words[1]
                 sub(/\(.*/, "", name)
