@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comms.c - communicators: create, split, query, abort, destroy. */
+#include "lib/boot/boot.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/destroy.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_query.c - coll_plan_query(), coll_plan_candidate(). */
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/price/select.h"
 #include "lib/run/args.h"

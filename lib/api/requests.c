@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* requests.c - operations that the caller starts and waits for. */
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/run/args.h"
 #include "lib/run/owner.h"
@@ -82,7 +83,7 @@ static int start(struct coll_request *request)
     int rc = judge(request, "coll_start");
 
     if (rc == COLL_OK)
-        rc = coll__owner_refuses(request->call.comm, "coll_start");
+        rc = coll__owner_refuses(request->call.comm->run, "coll_start");
     if (rc)
         return rc;
     if (request->kind != REQUEST_STREAM &&
@@ -104,7 +105,7 @@ static int test(struct coll_request *request)
     int rc = judge(request, "coll_test");
 
     if (rc == COLL_OK)
-        rc = coll__owner_refuses(request->call.comm, "coll_test");
+        rc = coll__owner_refuses(request->call.comm->run, "coll_test");
     return rc ? rc : coll__request_test(request);
 }
 
@@ -124,7 +125,7 @@ static int wait_for(struct coll_request *request, double timeout)
         return COLL_ERR_INVALID;
     }
     if (coll__request_status(request) == COLL_IN_PROGRESS)
-        rc = coll__owner_refuses(request->call.comm, "coll_wait");
+        rc = coll__owner_refuses(request->call.comm->run, "coll_wait");
     if (rc)
         return rc;
     return coll__request_finish(request, timeout ? timeout

@@ -6,8 +6,12 @@
  * shape allocates nothing.
  */
 #include "lib/run/args.h"
+#include "lib/comm/comm.h"
 #include "lib/plan/problem_op.h"
+#include "lib/run/parts.h"
+#include "lib/run/run.h"
 #include "lib/trace/log.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>

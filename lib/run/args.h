@@ -3,7 +3,12 @@
 #ifndef COLL_LIB_RUN_ARGS_H
 #define COLL_LIB_RUN_ARGS_H
 
-#include "lib/run/run.h"
+#include <stddef.h>
+
+struct coll__problem;
+struct coll__sorter;
+struct coll_args;
+struct coll_comm;
 
 /* ---- args.c -------------------------------------------------------------- */
 

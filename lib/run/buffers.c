@@ -3,6 +3,8 @@
  * mistake? */
 #include "lib/plan/plan.h"
 #include "lib/run/args.h"
+#include "lib/run/parts.h"
+#include "lib/type/signature.h"
 
 /* A run of bytes. */
 struct extent {

@@ -13,6 +13,7 @@
  * request were freed, it would find none.
  */
 #include "lib/run/request.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/run/args.h"
 #include "lib/run/group.h"

@@ -9,6 +9,7 @@
  * all ranks of a communicator have in common.
  */
 #include "lib/run/request.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
 #include "lib/run/args.h"

@@ -31,8 +31,10 @@
  */
 #include "lib/run/request.h"
 #include "lib/run/owner.h"
+#include "lib/comm/comm.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/yield.h"
 
 #include <pthread.h>
@@ -135,13 +137,13 @@ void coll__owner_acquire(struct coll_comm *comm)
 {
     while (!coll__owner_try(comm)) /* for as long as one round takes */
         coll__yield();
-    coll__submitted_start(comm);
+    coll__submitted_start(comm->run);
 }
 
-int coll__owner_refused(struct coll_comm *comm, const char *who)
+int coll__owner_refused(const struct coll__run *run, const char *who)
 {
     pthread_t calling =
-        atomic_load_explicit(&comm->run->calling, memory_order_relaxed);
+        atomic_load_explicit(&run->calling, memory_order_relaxed);
 
     if (calling != pthread_self()) /* which stored it */
         return COLL_OK;
@@ -154,7 +156,7 @@ int coll__owner_refused(struct coll_comm *comm, const char *who)
 
 int coll__owner_enter(struct coll_comm *comm, const char *who)
 {
-    int rc = coll__owner_refuses(comm, who);
+    int rc = coll__owner_refuses(comm->run, who);
 
     if (rc == COLL_OK)
         coll__owner_acquire(comm);
@@ -211,15 +213,15 @@ void coll__submit(struct coll_request *request, int is_for_thread)
     if (!coll__owner_try(comm)) /* who has it looks again */
         return;
     if (!is_for_thread)
-        coll__submitted_start(comm);
+        coll__submitted_start(comm->run);
     coll__owner_release(comm);
 }
 
 /* In the order in which they came. */
-void coll__submitted_start_some(struct coll_comm *comm)
+void coll__submitted_start_some(struct coll__run *run)
 {
-    struct coll_request *request = atomic_exchange_explicit(
-        &comm->run->submitted, NULL, memory_order_acquire);
+    struct coll_request *request =
+        atomic_exchange_explicit(&run->submitted, NULL, memory_order_acquire);
     struct coll_request *earliest = NULL, *next;
 
     for (; request; request = next) {
@@ -276,7 +278,7 @@ static void give_back(struct coll_comm *comm)
         if (!atomic_load(&comm->run->submitted) || !take_free(comm))
             break;
         coll__unlock(&list_lock);
-        coll__submitted_start(comm);
+        coll__submitted_start(comm->run);
         coll__lock(&list_lock);
     }
     coll__unlock(&list_lock);
@@ -291,7 +293,7 @@ static enum coll__found move(struct coll_comm *comm)
 {
     int moved;
 
-    coll__submitted_start(comm);
+    coll__submitted_start(comm->run);
     coll__run_progress(comm, &moved);
     give_back(comm);
     return moved ? FOUND_MOVED : FOUND_STILL;

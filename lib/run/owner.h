@@ -4,7 +4,7 @@
 #ifndef COLL_LIB_RUN_OWNER_H
 #define COLL_LIB_RUN_OWNER_H
 
-#include "lib/run/request.h"
+#include "lib/run/run.h"
 
 /* ---- owner.c ------------------------------------------------------------ */
 
@@ -17,13 +17,14 @@ int coll__owner_try(struct coll_comm *comm);
 /* Refuse the call `who` within a function of coll_op_create_user() that this thread
  * runs for the communicator: the call would wait for itself.  COLL_OK, or
  * COLL_ERR_INVALID, logged. */
-int coll__owner_refused(struct coll_comm *comm, const char *who);
-static inline int coll__owner_refuses(struct coll_comm *comm, const char *who)
+int coll__owner_refused(const struct coll__run *run, const char *who);
+static inline int coll__owner_refuses(const struct coll__run *run,
+                                      const char *who)
 {
-    return __builtin_expect(atomic_load_explicit(&comm->run->calling,
-                                                 memory_order_relaxed) != 0,
-                            0)
-               ? coll__owner_refused(comm, who)
+    return __builtin_expect(
+               atomic_load_explicit(&run->calling, memory_order_relaxed) != 0,
+               0)
+               ? coll__owner_refused(run, who)
                : COLL_OK;
 }
 
@@ -45,13 +46,13 @@ void coll__submit(struct coll_request *request, int is_for_thread);
 
 /* Start the requests that were submitted.  As owner, before anything else is
  * started. */
-void coll__submitted_start_some(struct coll_comm *comm);
-static inline void coll__submitted_start(struct coll_comm *comm)
+void coll__submitted_start_some(struct coll__run *run);
+static inline void coll__submitted_start(struct coll__run *run)
 {
-    if (__builtin_expect(atomic_load_explicit(&comm->run->submitted,
-                                              memory_order_relaxed) != NULL,
-                         0))
-        coll__submitted_start_some(comm);
+    if (__builtin_expect(
+            atomic_load_explicit(&run->submitted, memory_order_relaxed) != NULL,
+            0))
+        coll__submitted_start_some(run);
 }
 
 /* Move each active communicator that no other thread owns.  FOUND_NONE: there was
@@ -78,11 +79,11 @@ static inline int coll__active_move(void)
 
 /* Is this the only active communicator, without work for streams, whose progress
  * wakes nobody?  As owner. */
-static inline int coll__active_is_alone(const struct coll_comm *comm)
+static inline int coll__active_is_alone(const struct coll__run *run)
 {
     return atomic_load_explicit(&coll__n_active, memory_order_relaxed) ==
-               comm->run->is_active &&
-           !comm->run->n_streaming && !comm->run->n_captured;
+               run->is_active &&
+           !run->n_streaming && !run->n_captured;
 }
 
 /* ---- thread.c ------------------------------------------------------------ */

@@ -9,11 +9,15 @@
  * place in the transport as it begins.
  */
 #include "lib/run/request.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/comm/stall.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
+#include "lib/trace/history.h"
 #include "lib/trace/log.h"
+#include "lib/trace/recorder.h"
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"
 #include "lib/exec/exec.h"
@@ -433,8 +437,8 @@ int coll__request_wait(struct coll_request *request, double timeout)
             coll__wait_moved(&comm->run->wait);
             is_time = (++n_moved & ROUNDS_MOVED) == 0;
         } else {
-            is_time =
-                coll__wait_idle(&comm->run->wait, coll__active_is_alone(comm));
+            is_time = coll__wait_idle(&comm->run->wait,
+                                      coll__active_is_alone(comm->run));
         }
         if (is_time) {
             coll__request_check_stall(request, timeout, 1);
@@ -475,7 +479,7 @@ int coll__request_launch(struct coll_request *request)
         return leave(request, 1);
     if (!coll__owner_try(comm)) /* another thread moves it */
         return leave(request, 0);
-    coll__submitted_start(comm);
+    coll__submitted_start(comm->run);
     rc = coll__request_start(request);
     coll__owner_release(comm);
     return rc;
@@ -505,7 +509,7 @@ int coll__request_test(struct coll_request *request)
         coll__stream_calls->look(request);
     } else if (coll__request_status(request) == COLL_IN_PROGRESS &&
                coll__owner_try(comm)) { /* else another thread moves it */
-        coll__submitted_start(comm);
+        coll__submitted_start(comm->run);
         test_once(request);
         coll__owner_release(comm);
     }

@@ -2,6 +2,7 @@
 /* request.c - requests: the plan and program of an operation, made once and started
  * any number of times. */
 #include "lib/run/request.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/proof/plan_set.h"
 #include "lib/run/args.h"

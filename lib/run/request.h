@@ -3,12 +3,15 @@
 #ifndef COLL_LIB_RUN_REQUEST_H
 #define COLL_LIB_RUN_REQUEST_H
 
-#include "lib/comm/stall.h"
+#include "lib/comm/awaited.h"
 #include "lib/plan/plan.h"
-#include "lib/run/run.h"
 #include "lib/type/op.h"
 
+#include <stdatomic.h>
+
 struct coll__algo;
+struct coll__prog;
+struct coll_comm;
 
 /* One of several operations that travel as one. */
 struct coll__part {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run.c - the life of what lib/run keeps on a communicator. */
 #include "lib/run/run.h"
+#include "lib/comm/attachment.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
+#include "lib/exec/routes.h"
 #include "lib/run/owner.h"
 #include "lib/run/request.h"
 #include "lib/run/stream_calls.h"

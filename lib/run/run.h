@@ -7,12 +7,15 @@
 #ifndef COLL_LIB_RUN_RUN_H
 #define COLL_LIB_RUN_RUN_H
 
-#include "lib/comm/attachment.h"
-#include "lib/comm/comm.h"
 #include "lib/exec/wait.h"
 #include "lib/run/cache.h"
 #include "lib/run/parts.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct coll__attachment;
+struct coll_comm;
 struct coll_request;
 
 /* Who may move the communicator: owner.c. */

@@ -13,6 +13,7 @@
  * the list `all`, which changes only when a piece is allocated or freed.
  */
 #include "lib/run/scratch.h"
+#include "lib/device/device.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

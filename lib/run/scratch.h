@@ -5,9 +5,10 @@
 #ifndef COLL_LIB_RUN_SCRATCH_H
 #define COLL_LIB_RUN_SCRATCH_H
 
-#include "lib/device/device.h"
-
+#include <stddef.h>
 #include <stdint.h>
+
+struct coll__device;
 
 enum { COLL__SCRATCH_SIZES = 64 }; /* powers of two */
 

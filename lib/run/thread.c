@@ -14,10 +14,12 @@
  * thread naps there.
  */
 #include "lib/run/run.h"
+#include "lib/comm/comm.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "lib/util/spawn.h"
 #include "lib/util/util.h"

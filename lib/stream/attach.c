@@ -2,6 +2,7 @@
 /* attach.c - creates and frees the stream state of a communicator, and holds the
  * table of functions that the rest of the library calls. */
 #include "lib/stream/attach.h"
+#include "lib/comm/comm.h"
 #include "lib/run/stream_calls.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/compare.h"

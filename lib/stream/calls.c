@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* calls.c - calls for a device's stream: check each (check_calls.c) and choose the path
  * that carries it out. */
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/run/owner.h"
 #include "lib/run/args.h"
+#include "lib/run/request.h"
 #include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/host_levels.h"
@@ -277,7 +279,7 @@ int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream)
 
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
-    int rc = coll__owner_refuses(comm, name_of(args));
+    int rc = coll__owner_refuses(comm->run, name_of(args));
 
     if (rc == COLL_OK)
         rc = coll__stream_compare_call(comm, args);

@@ -12,14 +12,19 @@
 #ifndef COLL_LIB_STREAM_CALLS_H
 #define COLL_LIB_STREAM_CALLS_H
 
-#include "lib/run/request.h"
+#include "lib/plan/view.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 struct coll__levels;
 struct coll__stream_programs;
 struct coll__streams;
 struct coll__subcomms;
+struct coll_args;
+struct coll_comm;
+struct coll_mem_stats;
+struct coll_request;
 
 /* The stream state of a communicator. */
 struct coll__stream {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* captured.c - staged batches in a captured graph; captured.h describes the protocol. */
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"

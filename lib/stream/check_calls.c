@@ -3,6 +3,7 @@
  * mistake, and compares them with the other ranks' calls if COLL_CHECK asks for it.
  */
 #include "lib/stream/check_calls.h"
+#include "lib/comm/comm.h"
 #include "lib/run/args.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/programs.h"

@@ -13,10 +13,13 @@
  * mode.  So their order does not depend on the caller's messages between host buffers.
  */
 #include "lib/comm/comm.h"
+#include "lib/plan/plan.h"
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/device/cuda_stream.h"
+#include "lib/run/request.h"
+#include "lib/type/op.h"
 
 /* A sender does not wait for its receiver: its stream need not either. */
 static struct coll_args args_of(const struct coll__problem *pb)

@@ -3,7 +3,12 @@
 #ifndef COLL_LIB_STREAM_COMPARE_H
 #define COLL_LIB_STREAM_COMPARE_H
 
-#include "lib/run/request.h"
+#include <stdint.h>
+
+struct coll__op;
+struct coll__problem;
+struct coll_comm;
+struct coll_request;
 
 /* Take a request that compares a call for a stream, and put it back.  All ranks start
  * it; it ends when all have made the same call.  For a receive it ends when the sender

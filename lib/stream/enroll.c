@@ -4,8 +4,10 @@
  * First all enqueued operations end.  The driver may wait for the streams while it maps
  * and unmaps memory, so the streams must not wait for other ranks then.
  */
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/ctrl/ctrl.h"
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/trace/log.h"

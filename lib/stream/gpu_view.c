@@ -6,6 +6,7 @@
  * joined, so the view is the same on every rank.
  */
 #include "lib/stream/gpu_view.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/links.h"
 #include "lib/stream/calls.h"
 #include "lib/device/cuda.h"

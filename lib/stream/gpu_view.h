@@ -3,8 +3,8 @@
 #ifndef COLL_LIB_STREAM_GPU_VIEW_H
 #define COLL_LIB_STREAM_GPU_VIEW_H
 
-#include "lib/comm/comm.h"
-#include "lib/topo/topo.h"
+struct coll__topo;
+struct coll_comm;
 
 /* Find out how near the ranks' GPUs are, and make gpu_view from it; collective, after
  * the devices were joined.  A status, logged. */

@@ -15,13 +15,17 @@
  * of the communicator's stage, as those of programs.c do.
  */
 #include "lib/stream/host_levels.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
 #include "lib/comm/split.h"
+#include "lib/device/cuda.h"
+#include "lib/device/device.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/subcomms.h"
 #include "lib/stream/staged.h"
 #include "lib/stream/stream_scratch.h"
+#include "lib/topo/peer.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -20,7 +20,10 @@
  * it receives.
  */
 #include "lib/stream/programs.h"
+#include "lib/comm/comm.h"
+#include "lib/device/cuda.h"
 #include "lib/run/args.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

@@ -13,8 +13,11 @@
  * stands still is noticed in any case (watch.h).
  */
 #include "lib/stream/programs.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/device/cuda_stream.h"
+#include "lib/run/request.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/gpu_view.h"
 #include "lib/stream/staged.h"

@@ -5,6 +5,8 @@
  * ranks do, at the same place.  COLL_CHECK compares a digest of the places; without it
  * nothing checks this.
  */
+#include "lib/comm/comm.h"
+#include "lib/device/cuda.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"

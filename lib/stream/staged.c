@@ -24,10 +24,14 @@
  * Captured batches work the same way with other words: captured.h.
  */
 #include "lib/stream/staged.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
+#include "lib/run/request.h"
+#include "lib/run/run.h"
 #include "lib/stream/calls.h"
 #include "lib/run/cache.h"
 #include "lib/trace/log.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>

@@ -4,12 +4,17 @@
 #ifndef COLL_LIB_STREAM_STAGED_H
 #define COLL_LIB_STREAM_STAGED_H
 
-#include "lib/stream/captured.h"
-#include "lib/comm/comm.h"
-#include "lib/stream/cut.h"
-#include "lib/stream/calls.h"
 #include "lib/device/cuda_stage.h"
-#include "lib/device/cuda_stream.h"
+#include "lib/plan/plan.h"
+#include "lib/stream/captured.h"
+#include "lib/stream/cut.h"
+#include "lib/type/op.h"
+
+#include <stdatomic.h>
+
+struct coll__batch;
+struct coll_comm;
+struct coll_request;
 
 /* A checked call; the caller or the communicator owns its arrays. */
 struct coll__stream_call {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* staged_enqueue.c - the caller's part of the staged path: cut a batch into pieces and
  * enqueue them; staged.c describes the path. */
+#include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
+#include "lib/device/cuda.h"
+#include "lib/device/device.h"
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"

@@ -9,9 +9,11 @@
  * end before the members are removed, so that the parent hears of each failure.
  */
 #include "lib/stream/subcomms.h"
+#include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/destroy.h"
 #include "lib/comm/fail.h"
+#include "lib/ctrl/ctrl.h"
 #include "lib/stream/calls.h"
 #include "lib/run/owner.h"
 #include "lib/trace/log.h"

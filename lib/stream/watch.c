@@ -4,6 +4,7 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/stall.h"
+#include "lib/device/cuda_stage.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"

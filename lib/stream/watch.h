@@ -20,8 +20,14 @@
 #ifndef COLL_LIB_STREAM_WATCH_H
 #define COLL_LIB_STREAM_WATCH_H
 
-#include "lib/comm/stall.h"
-#include "lib/device/cuda_stage.h"
+#include "include/coll/coll.h"
+#include "lib/comm/awaited.h"
+#include "lib/trace/history.h"
+
+#include <stdatomic.h>
+
+struct coll__stage;
+struct coll_comm;
 
 /* The watch of a communicator, from its first such call on. */
 struct coll__watch {

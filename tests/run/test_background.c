@@ -2,7 +2,10 @@
 /* test_background.c - the progress thread: what is started goes on while its
  * caller calls nothing, and the thread is there as long as somebody wants it. */
 #include "include/coll/coll.h"
+#include "lib/comm/comm.h"
 #include "lib/run/request.h"
+#include "lib/run/run.h"
+#include "lib/topo/peer.h"
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"

@@ -6,6 +6,7 @@
  * Plans are counted by what the library says of each (COLL_LOG=plan:debug),
  * scratch by the memory that this process maps.
  */
+#include "lib/comm/comm.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "tests/support/suite.h"

@@ -3,6 +3,7 @@
  * square: counted in looks, at thousands of ranks; and that what is found is
  * what a search through all would find.
  */
+#include "lib/comm/comm.h"
 #include "lib/comm/comm_view.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
