@@ -7,6 +7,7 @@
  * end.
  */
 #include "lib/comm/create.h"
+#include "lib/boot/boot.h"
 #include "lib/comm/check_params.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/attachment.h"

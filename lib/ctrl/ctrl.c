@@ -10,6 +10,8 @@
  * the release down.  No rank closes its links before the release has passed.  So a link
  * that ends after the release is in order, and one that ends before it means a death.
  */
+#include "lib/boot/boot.h"
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -42,25 +44,6 @@ void coll__ctrl_flood(struct coll__ctrl *ctrl, const struct coll__frame *frame,
     for (int j = 0; j < ctrl->tree.n_children; j++)
         if (&ctrl->tree.down[j] != except)
             coll__link_send(&ctrl->tree.down[j], frame, body);
-}
-
-void coll__ctrl_name(const struct coll__ctrl *ctrl, int rank,
-                     char text[COLL__TEXT_MAX])
-{
-    const struct ctrl_peer *peer = &ctrl->peers[rank];
-
-    if (!peer->pid) /* not known yet */
-        snprintf(text, COLL__TEXT_MAX, "rank %d",
-                 coll__ctrl_known_as(ctrl, rank));
-    else
-        snprintf(text, COLL__TEXT_MAX, "rank %d (pid %llu on %.*s)",
-             coll__ctrl_known_as(ctrl, rank), (unsigned long long)peer->pid,
-             (int)sizeof(peer->host_name) - 1, peer->host_name);
-}
-
-const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank)
-{
-    return ctrl->peers[rank].host_name;
 }
 
 /* ---- failing ------------------------------------------------------------ */

@@ -12,10 +12,11 @@
 #ifndef COLL_LIB_CTRL_CTRL_H
 #define COLL_LIB_CTRL_CTRL_H
 
-#include "lib/boot/boot.h"
+#include "lib/net/auth.h"
 #include "lib/trace/history.h"
 #include "lib/trace/log.h"
 
+struct coll__boot;
 struct coll__ctrl;
 
 /* A call in which a rank waits; in a stall check other ranks compare it with their own

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctrl_connect.c - build the tree: the ranks exchange who and where they are, then each
  * rank connects to its parent and awaits its children. */
+#include "lib/boot/boot.h"
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
+#include "lib/net/connector.h"
+#include "lib/net/presence.h"
 #include "lib/net/this_host.h"
 #include "lib/net/fd_limit.h"
 #include "lib/trace/log.h"
@@ -27,6 +31,25 @@ static void describe_self(struct ctrl_peer *peer)
     coll__reactor_lock();
     coll__wire_self(peer->process);
     coll__reactor_unlock();
+}
+
+void coll__ctrl_name(const struct coll__ctrl *ctrl, int rank,
+                     char text[COLL__TEXT_MAX])
+{
+    const struct ctrl_peer *peer = &ctrl->peers[rank];
+
+    if (!peer->pid) /* not known yet */
+        snprintf(text, COLL__TEXT_MAX, "rank %d",
+                 coll__ctrl_known_as(ctrl, rank));
+    else
+        snprintf(text, COLL__TEXT_MAX, "rank %d (pid %llu on %.*s)",
+             coll__ctrl_known_as(ctrl, rank), (unsigned long long)peer->pid,
+             (int)sizeof(peer->host_name) - 1, peer->host_name);
+}
+
+const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank)
+{
+    return ctrl->peers[rank].host_name;
 }
 
 /* Is this rank, whose host has the same id as ours, on a clone of our host? */

@@ -8,10 +8,12 @@
 
 #include "lib/boot/launcher.h"
 #include "lib/ctrl/ctrl.h"
-#include "lib/net/connector.h"
 #include "lib/net/link.h"
-#include "lib/net/presence.h"
+#include "lib/net/listener.h"
 #include "lib/net/tree.h"
+
+struct ctrl_peer;
+struct ctrl_place;
 
 enum ctrl_frame {
     CTRL_UP = 1, /* a subtree's blocks; id = number of the gathering, to = purpose */
@@ -30,29 +32,6 @@ enum ctrl_frame {
 #define NOBODY UINT32_MAX
 
 enum ctrl_purpose { PURPOSE_GATHER, PURPOSE_LEAVE };
-
-/* What a rank tells the others of its process at the start. */
-struct ctrl_peer {
-    unsigned char host[32]; /* hash of boot id and network namespace; changed for
-                             * a clone of this rank's host */
-    unsigned char process[COLL__PROCESS_BYTES];
-    unsigned char presence[COLL__PRESENCE_BYTES];
-    uint64_t pid_ns, pid; /* pid_ns 0: not known */
-    char host_name[48];
-};
-
-/* Where a rank listens for its children. */
-struct ctrl_place {
-    int32_t n_addrs; /* 0: a leaf; negative: the status of its failure to listen */
-    int32_t n_lacking; /* missing descriptors, if that is why */
-    struct coll__addr addrs[COLL__MAX_ADDRS];
-};
-
-/* The block that a rank hands in at the bootstrap. */
-struct ctrl_card {
-    struct ctrl_peer peer;
-    struct ctrl_place place;
-};
 
 /* One rank's process on this host is watched for one tree; in the process's list. */
 struct ctrl_process;
@@ -329,13 +308,6 @@ void coll__ctrl_cannot_join(char words[COLL__TEXT_MAX]);
 /* End ctrl because this rank cannot join, and tell the ranks that are connected to it.
  * They get COLL_ERR_PEER if a rank's death is the reason, else COLL_ERR_BOOTSTRAP. */
 void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status);
-
-/* Listen for this rank's children from now on; *place gets the addresses. */
-void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place);
-
-/* status: why a rank has no place, or COLL_OK; judge: log it. */
-int coll__ctrl_place_status(const struct ctrl_place *place);
-void coll__ctrl_judge_place(const char *name, const struct ctrl_place *place);
 
 /* Connect the tree.  up: where this rank's parent listens; NULL: their processes are
  * connected already. */

@@ -11,6 +11,7 @@
  * Until the part is settled, the whole watches over it: a failure of the whole ends the
  * wait, and a rank that gives up tells its part through the whole.
  */
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

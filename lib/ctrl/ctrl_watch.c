@@ -10,6 +10,7 @@
  * the death themselves only if no notice has come by then, because a rank in between is
  * stopped.
  */
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/fd_limit.h"
 #include "lib/trace/log.h"

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/ctrl.c %D%/ctrl.h %D%/ctrl_int.h \
+	%D%/ctrl_card.h \
 	%D%/ctrl_ask.c \
 	%D%/ctrl_connect.c \
 	%D%/ctrl_gather.c \

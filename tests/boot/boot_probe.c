@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_probe.c - join by the environment, exchange ranks, leave; twice, so that
  * a second group of the same job is seen to work.  Prints one line. */
+#include "lib/boot/boot.h"
 #include "lib/ctrl/ctrl.h"
 #include "lib/util/param.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_boot.c - bootstraps: what the environment says, ids, and the caller's own
  * allgather. */
+#include "lib/boot/boot.h"
 #include "lib/net/auth.h"
 #include "lib/net/net.h"
 #include "lib/net/presence.h"

@@ -8,6 +8,7 @@
  */
 #include "lib/boot/rendezvous_table.h"
 #include "lib/boot/rendezvous_msg.h"
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/handshake.h"
 #include "lib/net/tree.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_death.c - ranks that are killed and groups that are aborted: every other
  * rank hears of it, soon and once. */
+#include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/this_host.h"
 #include "lib/util/util.h"

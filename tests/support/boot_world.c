@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_world.c - see boot_world.h. */
 #include "tests/support/boot_world.h"
+#include "lib/boot/boot.h"
 #include "tests/support/patience.h"
 #include "lib/util/util.h"
 
