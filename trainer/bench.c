@@ -2,9 +2,13 @@
 /* bench.c - images per second.  Rank 0's rate is that of every rank: no rank
  * ends a step before the others. */
 #include "trainer/bench.h"
+#include "trainer/args.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/phase.h"
+#include "trainer/report.h"
 #include "trainer/stop.h"
+#include "trainer/train.h"
 
 #include <jansson.h>
 

@@ -4,8 +4,8 @@
 #ifndef COLL_TRAINER_BENCH_H
 #define COLL_TRAINER_BENCH_H
 
-#include "trainer/report.h"
-#include "trainer/train.h"
+struct report;
+struct trainer;
 
 /* Train on the batch: --num-warmup-batches steps that are not measured, then
  * --num-iters rates of --num-batches-per-iter steps each.  Rank 0 prints.

@@ -2,10 +2,20 @@
 /* report.c - lines like those of Keras and Horovod. */
 #include "trainer/report.h"
 #include "coll/coll.h"
+#include "trainer/blocks.h"
+#include "trainer/checkpoint.h"
 #include "trainer/choices.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/model.h"
+#include "trainer/models.h"
 #include "trainer/onednn.h"
+#include "trainer/optim.h"
+#include "trainer/rate.h"
 #include "trainer/report_json.h"
+#include "trainer/sampler.h"
+#include "trainer/stop.h"
+#include "trainer/train.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -7,9 +7,12 @@
 #ifndef COLL_TRAINER_REPORT_H
 #define COLL_TRAINER_REPORT_H
 
-#include "trainer/train.h"
+#include "trainer/epoch.h"
 
 #include <stdio.h>
+
+struct json_t;
+struct trainer;
 
 struct report {
     const struct trainer *t; /* borrowed */
@@ -74,7 +77,6 @@ int report_end(struct report *r, double max_rss);
  *
  * Result:    0, or -1 with train_error() set.
  */
-struct json_t;
 int report_json(struct report *r, const struct json_t *object);
 
 /* Return the most memory that this process ever had, MiB. */

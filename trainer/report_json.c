@@ -2,7 +2,10 @@
 /* report_json.c - one JSON object at the end. */
 #include "trainer/report_json.h"
 #include "trainer/choices.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/optim.h"
+#include "trainer/train.h"
 
 #include <errno.h>
 #include <fcntl.h>

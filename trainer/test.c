@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test.c - the test after an epoch: each rank tests its share of the images,
  * each image counts once, and the ranks compare their parameters. */
+#include "trainer/ddp.h"
+#include "trainer/device.h"
+#include "trainer/epoch.h"
 #include "trainer/error.h"
+#include "trainer/model.h"
+#include "trainer/train.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
 

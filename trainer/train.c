@@ -9,11 +9,16 @@
  */
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/loader.h"
+#include "trainer/model.h"
+#include "trainer/models.h"
 #include "trainer/rng.h"
 #include "trainer/threads.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
+#include "trainer/wire.h"
 
 #include <math.h>
 #include <signal.h>

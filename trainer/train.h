@@ -3,19 +3,26 @@
 #ifndef COLL_TRAINER_TRAIN_H
 #define COLL_TRAINER_TRAIN_H
 
-#include "trainer/args.h"
 #include "trainer/blocks.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
-#include "trainer/ddp.h"
+#include "trainer/epoch.h"
 #include "trainer/folder.h"
-#include "trainer/loader.h"
-#include "trainer/model.h"
 #include "trainer/optim.h"
 #include "trainer/phase.h"
 #include "trainer/rate.h"
 #include "trainer/sampler.h"
 #include "trainer/stop.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct args;
+struct ddp;
+struct device;
+struct loader;
+struct model;
+struct model_desc;
 
 /* Checkpoints, on rank 0. */
 struct saving {
@@ -59,27 +66,6 @@ struct trainer {
     struct phases phases;  /* of all steps so far */
     int bad_place; /* the first place of this rank that is not finite
                     * (finite.h), or 0 */
-};
-
-/* An epoch's figures, over all ranks. */
-struct epoch_stats {
-    uint64_t epoch;
-    size_t n_steps; /* of this process: fewer if it was resumed within the
-                     * epoch */
-    size_t n_images; /* that a rank had in them */
-    double loss, accuracy, test_loss, test_accuracy, lr;
-    double seconds; /* of the training steps, on the slowest rank */
-    double images_per_s;
-    double comm_seconds; /* averaging gradients, mean over the ranks */
-    double data_seconds; /* getting batches, mean over the ranks */
-    struct phases phases; /* of this rank */
-};
-
-/* Means over this rank's steps so far, for the progress bar. */
-struct progress_stats {
-    size_t step; /* steps of the epoch done */
-    double loss, accuracy, seconds;
-    double step_loss; /* of the last step alone */
 };
 
 /* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.

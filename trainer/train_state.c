@@ -5,9 +5,15 @@
  * state: with ZeRO the ranks bring their parts together to write it, and
  * receive the parts of their own number when it is read.
  */
+#include "trainer/args.h"
 #include "trainer/checkpoint.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/train_state.h"
+#include "trainer/folder.h"
+#include "trainer/model.h"
+#include "trainer/optim.h"
+#include "trainer/train.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef COLL_TRAINER_TRAIN_STATE_H
 #define COLL_TRAINER_TRAIN_STATE_H
 
-#include "trainer/train.h"
+struct trainer;
 
 /* On rank 0: read the checkpoint to resume from, if there is one, and begin to
  * write others.

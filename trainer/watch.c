@@ -2,8 +2,11 @@
 /* watch.c - a NaN of one rank reaches all ranks in the average of the
  * gradients. */
 #include "trainer/watch.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
+#include "trainer/optim.h"
+#include "trainer/train.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,10 @@
 #ifndef COLL_TRAINER_WATCH_H
 #define COLL_TRAINER_WATCH_H
 
-#include "trainer/train.h"
+#include <stddef.h>
+
+struct model;
+struct trainer;
 
 /* After a forward pass of m over n images, before the backward pass: if its
  * loss is not finite, keep the first place that is not. */

@@ -6,8 +6,11 @@
  */
 #include "tests/trainer/trainer_job.h"
 #include "tests/support/suite.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
+#include "trainer/model.h"
+#include "trainer/models.h"
 #include "trainer/onednn.h"
 
 #include <check.h>

@@ -8,7 +8,9 @@
 #include "tests/support/suite.h"
 #include "tests/support/files.h"
 #include "trainer/checkpoint.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/model.h"
 #include "trainer/synthetic.h"
 
 #include <check.h>

@@ -13,7 +13,9 @@
 #include "tests/support/suite.h"
 #include "tests/support/files.h"
 #include "tests/trainer/trainer_recorded.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/model.h"
 #include "trainer/rng.h"
 
 #include <jansson.h>

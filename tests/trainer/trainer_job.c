@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trainer_job.c - what main() does around trainer_epoch(), for forked ranks. */
 #include "tests/trainer/trainer_job.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 
 #include <check.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trainer_ranks.c - whole runs among forked ranks. */
 #include "tests/trainer/trainer_ranks.h"
+#include "trainer/ddp.h"
+#include "trainer/model.h"
 
 #include <math.h>
 #include <string.h>
