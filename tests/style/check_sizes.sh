@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # What fits a head: files of at most 600 lines (coll.h apart), folders of lib of at most
-# 6,500, types of at most 25 members, internal functions of at most 5 parameters; what GPUs
-# run (CUDA C++) apart.
+# 6,500, types of at most 25 members, internal functions of at most 5 parameters, headers
+# that pull in fewer than 15 others; what GPUs run (CUDA C++) apart.
 cd "${srcdir:-.}" || exit 1
 status=0
 wrong() { echo "$*"; status=1; }
@@ -30,6 +30,43 @@ for folder in lib/*/; do
     lines=$(find "$folder" -name '*.[ch]' ! -name cuda_image.c -exec cat {} + | wc -l)
     [ "$lines" -le 6500 ] || wrong "$folder has $lines lines; 6,500 at most"
 done
+
+# "HEADER N": how many project headers it pulls in, directly or through others.
+pulls() {
+    find include lib transports tools trainer benchmarks -name '*.h' -exec awk '
+    FNR == 1 { headers[FILENAME] }
+    /^#include "/ {
+        split($0, words, "\"")
+        includes[FILENAME] = includes[FILENAME] " " words[2]
+    }
+    function pull(header,    i, n, at, words) {
+        n = split(includes[header], words, " ")
+        for (i = 1; i <= n; i++) {
+            at = words[i] in headers ? words[i] : "include/" words[i]
+            if (at in headers && !(at in seen)) {
+                seen[at]
+                n_seen++
+                pull(at)
+            }
+        }
+    }
+    END {
+        for (header in headers) {
+            split("", seen)
+            n_seen = 0
+            pull(header)
+            print header, n_seen
+        }
+    }' {} +
+}
+
+pulled=$(pulls)
+[ "$(echo "$pulled" | wc -l)" -gt 150 ] || wrong "few headers were found"
+while read -r header n; do
+    [ "$n" -lt 15 ] || wrong "$header pulls in $n other headers; fewer than 15 are allowed"
+done << END
+$pulled
+END
 
 # Without comments and strings: "struct NAME MEMBERS FILE", "function NAME PARAMETERS FILE".
 measure() {
@@ -99,5 +136,5 @@ while read -r kind name n file; do
 done << END
 $measured
 END
-[ $status = 0 ] && echo "all files, folders, types and functions fit a head"
+[ $status = 0 ] && echo "all files, folders, types, functions and headers fit a head"
 exit $status
