@@ -160,10 +160,12 @@ static void sync_dir(const char *dir)
     close(fd);
 }
 
-static int cannot_write(const char *path)
+static int cannot_write(const char *noun, const char *path)
 {
-    return train_fail("cannot write checkpoint %s: %s; free the disk or name "
-                      "another folder by --checkpoint", path, strerror(errno));
+    char what[CHECKPOINT_PATH + 32];
+
+    snprintf(what, sizeof(what), "%s %s", noun, path);
+    return train_cannot_write(what, "folder by --checkpoint");
 }
 
 int checkpoint_probe(const char *dir)
@@ -172,10 +174,10 @@ int checkpoint_probe(const char *dir)
     struct image one = {(unsigned char[]){0}, 1};
 
     if (mkdir(dir, 0777) && errno != EEXIST)
-        return cannot_write(dir);
+        return cannot_write("checkpoints to", dir);
     snprintf(path, sizeof(path), "%s/.probe-%d", dir, (int)getpid());
     if (write_file(path, &one)) {
-        cannot_write(path);
+        cannot_write("checkpoints to", dir);
         unlink(path);
         return -1;
     }
@@ -279,7 +281,7 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
         return -1;
     snprintf(draft, sizeof(draft), "%s/.draft-%d", dir, (int)getpid());
     if (write_file(draft, &im) || rename(draft, path)) {
-        st = cannot_write(path);
+        st = cannot_write("checkpoint", path);
         unlink(draft);
     }
     free(im.bytes);
@@ -348,6 +350,12 @@ static int image_read(struct image *im, const char *path, size_t most,
     if (fd < 0 || fstat(fd, &st)) {
         train_refuse("cannot read checkpoint %s: %s; check --resume", path,
                      strerror(errno));
+        goto fail;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        train_refuse("cannot read checkpoint %s: it is a folder; say --resume "
+                     "auto --checkpoint %s for the newest one in it",
+                     path, path);
         goto fail;
     }
     *len = (size_t)st.st_size;

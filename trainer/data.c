@@ -79,7 +79,7 @@ static int missing(const char *folder, const char *file, const char *name)
         "by --data-dir%s",
         folder, file, name,
         strcmp(name, "fashion-mnist")
-            ? ""
+            ? ", or fetch it with trainer/get_data.sh"
             : ", or install Debian's dataset-fashion-mnist");
 }
 

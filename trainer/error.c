@@ -2,6 +2,7 @@
 /* error.c - keeps the last sentence. */
 #include "trainer/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,26 @@ int train_fail_by(enum train_cause of, const char *format, ...)
     memcpy(sentence, next, sizeof(next));
     cause = of;
     return -1;
+}
+
+static const char *remedy_of(int err)
+{
+    switch (err) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return "free the disk or ";
+    case ENOENT:
+        return "make the folder above it or ";
+    default:
+        return "";
+    }
+}
+
+int train_cannot_write(const char *what, const char *elsewhere)
+{
+    return train_fail("cannot write %s: %s; %sname another %s", what,
+                      strerror(errno), remedy_of(errno), elsewhere);
 }
 
 const char *train_error(void) { return sentence; }

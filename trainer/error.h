@@ -29,6 +29,10 @@ int train_fail_by(enum train_cause cause, const char *format, ...)
 #define train_fail(...) train_fail_by(CAUSE_MACHINE, __VA_ARGS__)
 #define train_refuse(...) train_fail_by(CAUSE_USER, __VA_ARGS__)
 
+/* Record that `what` cannot be written, because of errno; the remedy depends on errno
+ * and ends with "name another " and `elsewhere`. */
+int train_cannot_write(const char *what, const char *elsewhere);
+
 /* Return the last sentence recorded, "" when there is none.
  *
  * Ownership: static, until the next train_fail().

@@ -54,7 +54,8 @@ static const struct program_option options[] = {
      .help = "the images to learn"},
     {"data-dir", 0, OPTION_TEXT, AT(data_dir), "DIR", NULL,
      .help =
-         "the folder of its files, plain or .gz (default /usr/share/datasets)"},
+         "the folder of its files, plain or .gz, or the folder above one that "
+         "has the set's name (default /usr/share/datasets)"},
     {"limit-train", 0, OPTION_U64, AT(limit_train), "N", "0",
      .help = "train on the first N images only; 0: all"},
     {"limit-test", 0, OPTION_U64, AT(limit_test), "N", "0",

@@ -30,6 +30,14 @@ static void read_file(struct folder *f, char who[2 * FOLDER_NAME])
              line && *line ? line : "another process");
 }
 
+static int cannot_write(const char *dir)
+{
+    char what[PATH_MAX + 8];
+
+    snprintf(what, sizeof(what), "%s/.run", dir);
+    return train_cannot_write(what, "folder by --checkpoint");
+}
+
 static int write_file(const struct folder *f)
 {
     char text[4 * FOLDER_NAME], host[FOLDER_NAME] = "";
@@ -39,9 +47,7 @@ static int write_file(const struct folder *f)
     len = snprintf(text, sizeof(text), "%s\npid %d on %s\n", f->run,
                    (int)getpid(), host);
     if (ftruncate(f->fd, 0) || pwrite(f->fd, text, (size_t)len, 0) != len)
-        return train_fail("cannot write %s/.run: %s; free the disk or name "
-                          "another folder by --checkpoint",
-                          f->dir, strerror(errno));
+        return cannot_write(f->dir);
     return 0;
 }
 
@@ -74,9 +80,7 @@ int folder_init(struct folder *f, const char *dir)
     f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (f->fd < 0) {
         f->fd = 0;
-        return train_fail("cannot write %s: %s; name another folder by "
-                          "--checkpoint",
-                          path, strerror(errno));
+        return cannot_write(dir);
     }
     is_free = !flock(f->fd, LOCK_EX | LOCK_NB);
     if (is_free)

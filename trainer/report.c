@@ -422,6 +422,14 @@ void report_own(struct report *r, const struct epoch_stats *own)
                own->accuracy / n);
 }
 
+static void print_total(const struct report *r, double total, double but_first)
+{
+    printf("Procs %d Total time: %.1f second", r->t->ddp->size, total);
+    if (r->n_epochs > 1)
+        printf(" (without the first epoch: %.1f)", but_first);
+    printf("\n");
+}
+
 int report_end(struct report *r, double max_rss)
 {
     double total = now() - r->start;
@@ -435,8 +443,7 @@ int report_end(struct report *r, double max_rss)
         printf("Did not reach test accuracy %.6g; raise --epochs\n",
                r->t->args->target_acc);
     if (r->mode != PROGRESS_OFF)
-        printf("Procs %d Total time: %.1f second (first epoch left out: "
-               "%.1f)\n", r->t->ddp->size, total, but_first);
+        print_total(r, total, but_first);
     if (r->json) {
         json_t *object = report__result(r, total, but_first, max_rss);
 

@@ -29,9 +29,7 @@ size_t report__most_state(const struct trainer *t)
 
 int report__cannot_write(const char *what)
 {
-    return train_fail("cannot write %s: %s; free the disk or name another "
-                      "place",
-                      what, strerror(errno));
+    return train_cannot_write(what, "place");
 }
 
 int report__json_open(struct report *r)

@@ -233,7 +233,7 @@ START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
     path_of(path, "epoch-0001.ckpt");
     assert_refused(path, "No such file");
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    assert_refused(path, "no regular file");
+    assert_refused(path, "is a folder; say --resume auto --checkpoint");
     ck_assert_int_eq(rmdir(path), 0);
     write_file(path, (const unsigned char *)"hello", 5);
     assert_damaged(path, "no checkpoint of this coll_train");

@@ -46,6 +46,8 @@ flags() {
     mkdir -p data/mnist
     refuse 2 'data/mnist//train-images.*name the folder of mnist' \
         "$train" --data-dir data/mnist/
+    refuse 2 'name the folder of mnist by --data-dir, or fetch it with trainer/get_data.sh' \
+        "$train" --dataset mnist --data-dir data
     # shellcheck disable=SC2086
     HOROVOD_FUSION_THRESHOLD=1 accept "$collrun" -n 2 "$train" $small --dry-run
     [ "$(grep -c 'HOROVOD_FUSION_THRESHOLD has no effect here: give --bucket' \

@@ -81,6 +81,13 @@ disks_fill_up() {
             "$collrun" -n 2 "$train" $net --epochs 3 --resume auto --checkpoint full
     ) || exit 1
     good full
+    : > file
+    refuse 1 'cannot write checkpoints to file: .* a directory; name another folder by --checkpoint' \
+        "$train" $net --epochs 1 --checkpoint file
+    refuse 1 'checkpoints to a/b: .*; make the folder above it or name another folder by --checkpoint' \
+        "$train" $net --epochs 1 --checkpoint a/b
+    refuse 1 'cannot write a/b: .*; make the folder above it or name another place' \
+        "$train" $net --epochs 1 --json a/b
     unshare -rm true 2> /dev/null || { echo "left out: a full disk; no mount namespace"; return; }
     mkdir m
     cat > full.sh << 'END'
