@@ -88,10 +88,10 @@ troubled() {
         rank h$((r / 2 + 1)) "$job" $r 4 198.18.0.1:"$3" "$probe" work
     done
     await 60 has_lines 4 ': up$' "$job" || fail "the job does not form" "$dir/$job".?
-    sleep 1
+    sleep $pause
     "$4"
     : > "$CUT"
-    sleep 1
+    sleep $pause
     : > "$CUT.end"
     if await 60 has_lines 4 ': work: .*, 0 wrong$' "$job" && have_ended; then
         ok "$name: $(sed -n 's/.*work: //p' "$dir/$job.0")"
@@ -100,17 +100,20 @@ troubled() {
     fi
 }
 
+# Down for the longest that is promised; and how long the ranks reduce before and after.
+down=5 pause=1
+[ -z "${TEST_QUICK:-}" ] || down=2 pause=0.3
+
 link() { "$net/hosts" link "$folder" h2 "$1"; }
 
-# the longest that is promised
 down_and_up() {
     link down
-    sleep 5
+    sleep $down
     link up
 }
 
 flap() {
-    for time in 1 2 3 4 5 6 7 8 9 10; do
+    for time in $(seq "$(part_of 10)"); do
         link down
         sleep 0.2
         link up
@@ -171,8 +174,8 @@ two_cables() {
     for host in h1 h2; do on $host ip link del eth1; done
 }
 
-troubled "a link that is down for 5 s" work 6100 down_and_up
-troubled "a link that goes down ten times" flap 6101 flap
+troubled "a link that is down for $down s" work 6100 down_and_up
+troubled "a link that goes down again and again" flap 6101 flap
 troubled "packets of other lengths" mtu 6102 other_mtu
 slow
 delayed
