@@ -161,13 +161,123 @@ one_byte_a_second() {
     fi
 }
 
+# ---- an interface that goes away while a job is on it: an error, not silence
+
+interface_goes() {
+    : > "$CUT"
+    on 1 ip link add v0 type veth peer name v1
+    on 1 ip address add 198.18.7.1/24 dev v0
+    on 1 ip link set v0 up
+    on 1 ip link set v1 up
+    for r in 0 1; do
+        rank 1 "$dir/gone" $r 2 198.18.7.1:6100 \
+            env COLL_NET_INTERFACE=v0 "$probe" idle
+    done
+    await 60 has_lines 2 ': up$' gone ||
+        fail "the job on v0 did not form" "$dir"/gone.?
+    on 1 ip link del v0
+    if await 60 has_lines 2 'idle: status -4' gone; then
+        ok "an interface that goes away is noticed"
+    else
+        fail "an interface that goes away" "$dir"/gone.?
+    fi
+    on 1 env COLL_NET_INTERFACE=v0 timeout 30 "$top/tools/collrun" -n 4 \
+        "$probe" split > "$dir/none.0" 2>&1
+    if ! has_lines 0 'COLL_NET_INTERFACE=v0: no such interface' none; then
+        ok "an interface that is not there is an error at once"
+    else
+        fail "an interface that is not there" "$dir"/none.?
+    fi
+}
+
+# ---- a host without IPv4, and one whose loopback interface is down
+
+only_six() {
+    unshare -n sh -c '
+        ip link set lo up
+        ip address del 127.0.0.1/8 dev lo
+        grep -q "^0*1 " /proc/net/if_inet6 || exit 77
+        timeout 60 "$0/tools/collrun" -n 3 "$0/tests/support/host_probe" split &&
+        for r in 1 0; do
+            COLL_RANK=$r COLL_SIZE=2 COLL_ROOT=localhost:6300 timeout 60 \
+                "$0/tests/support/host_probe" split &
+        done
+        wait' "$top" > "$dir/six.0" 2>&1
+    status=$?
+    if [ $status = 77 ]; then
+        echo "left out: no IPv6 here"
+    elif has_lines 5 'all is well' six; then
+        ok "a host without IPv4"
+    else
+        fail "a host without IPv4: status $status" "$dir"/six.?
+    fi
+}
+
+one_family() {
+    for family in ip4 ip6; do
+        [ $family = ip4 ] || grep -q "^0*1 " /proc/net/if_inet6 2> /dev/null ||
+            { echo "left out: no IPv6 here"; continue; }
+        COLL_NET_FAMILY=$family COLL_TRANSPORTS=self,tcp COLL_LOG=tcp:info \
+            timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
+            > "$dir/$family.0" 2>&1
+        at=127.0.0.1:
+        [ $family = ip4 ] || at='\[::1\]:'
+        if has_lines 2 'all is well' $family &&
+            has_lines 0 'not at' $family &&
+            [ "$(n_lines "rank 1 is at $at" "$dir/$family.0")" -gt 0 ]; then
+            ok "COLL_NET_FAMILY=$family"
+        else
+            fail "COLL_NET_FAMILY=$family" "$dir/$family.0"
+        fi
+    done
+    COLL_NET_FAMILY=ip5 timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
+        > "$dir/five.0" 2>&1
+    if has_lines 0 'all is well' five && ! has_lines 0 'COLL_NET_FAMILY' five; then
+        ok "COLL_NET_FAMILY=ip5 is an error"
+    else
+        fail "COLL_NET_FAMILY=ip5" "$dir"/five.0
+    fi
+}
+
+# down NAME COMMAND...: fails at once, and says what to do.
+down() {
+    name=$1
+    shift
+    unshare -n sh -c "ip link set lo up; ip link set lo down; $*" \
+        > "$dir/down.0" 2>&1
+    if grep -q 'ip link set lo up' "$dir/down.0" &&
+        ! grep -q 'all is well' "$dir/down.0"; then
+        ok "lo is down: $name"
+    else
+        fail "lo is down: $name" "$dir/down.0"
+    fi
+}
+# ---- what needs host 1 alone goes on while the others wait for the silent host
+
+beside() {
+    CUT=$dir/cut.beside
+    interface_goes
+    only_six
+    one_family
+    down collrun "$top/tools/collrun" -n 3 "$probe" split
+    down "rank 0 by hand" env COLL_RANK=0 COLL_SIZE=2 COLL_ROOT=127.0.0.1:6400 \
+        "$probe" split
+    down "rank 1 by hand" env COLL_RANK=1 COLL_SIZE=2 COLL_ROOT=localhost:6400 \
+        "$probe" split
+    exit $n_bad
+}
+
 port=5000
 modes="idle busy"
+(beside) > "$dir/beside" 2>&1 &
+beside=$!
 say_slowly
 wait_for_late
 silent_jobs
 one_byte_a_second
 come_late
+wait $beside || n_bad=$((n_bad + $?))
+cat "$dir/beside"
 
 # ---- a name that means several addresses, of which the first leads nowhere:
 # h1 sends what is for 198.18.9.9 to h2, which drops it
@@ -227,87 +337,6 @@ END
 }
 bridges
 
-# ---- an interface that goes away while a job is on it: an error, not silence
-
-interface_goes() {
-    : > "$CUT"
-    on 1 ip link add v0 type veth peer name v1
-    on 1 ip address add 198.18.7.1/24 dev v0
-    on 1 ip link set v0 up
-    on 1 ip link set v1 up
-    for r in 0 1; do
-        rank 1 "$dir/gone" $r 2 198.18.7.1:6100 \
-            env COLL_NET_INTERFACE=v0 "$probe" idle
-    done
-    await 60 has_lines 2 ': up$' gone ||
-        fail "the job on v0 did not form" "$dir"/gone.?
-    on 1 ip link del v0
-    if await 60 has_lines 2 'idle: status -4' gone; then
-        ok "an interface that goes away is noticed"
-    else
-        fail "an interface that goes away" "$dir"/gone.?
-    fi
-    on 1 env COLL_NET_INTERFACE=v0 timeout 30 "$top/tools/collrun" -n 4 \
-        "$probe" split > "$dir/none.0" 2>&1
-    if ! has_lines 0 'COLL_NET_INTERFACE=v0: no such interface' none; then
-        ok "an interface that is not there is an error at once"
-    else
-        fail "an interface that is not there" "$dir"/none.?
-    fi
-}
-interface_goes
-
-# ---- a host without IPv4, and one whose loopback interface is down
-
-only_six() {
-    unshare -n sh -c '
-        ip link set lo up
-        ip address del 127.0.0.1/8 dev lo
-        grep -q "^0*1 " /proc/net/if_inet6 || exit 77
-        timeout 60 "$0/tools/collrun" -n 3 "$0/tests/support/host_probe" split &&
-        for r in 1 0; do
-            COLL_RANK=$r COLL_SIZE=2 COLL_ROOT=localhost:6300 timeout 60 \
-                "$0/tests/support/host_probe" split &
-        done
-        wait' "$top" > "$dir/six.0" 2>&1
-    status=$?
-    if [ $status = 77 ]; then
-        echo "left out: no IPv6 here"
-    elif has_lines 5 'all is well' six; then
-        ok "a host without IPv4"
-    else
-        fail "a host without IPv4: status $status" "$dir"/six.?
-    fi
-}
-only_six
-
-one_family() {
-    for family in ip4 ip6; do
-        [ $family = ip4 ] || grep -q "^0*1 " /proc/net/if_inet6 2> /dev/null ||
-            { echo "left out: no IPv6 here"; continue; }
-        COLL_NET_FAMILY=$family COLL_TRANSPORTS=self,tcp COLL_LOG=tcp:info \
-            timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
-            > "$dir/$family.0" 2>&1
-        at=127.0.0.1:
-        [ $family = ip4 ] || at='\[::1\]:'
-        if has_lines 2 'all is well' $family &&
-            has_lines 0 'not at' $family &&
-            [ "$(n_lines "rank 1 is at $at" "$dir/$family.0")" -gt 0 ]; then
-            ok "COLL_NET_FAMILY=$family"
-        else
-            fail "COLL_NET_FAMILY=$family" "$dir/$family.0"
-        fi
-    done
-    COLL_NET_FAMILY=ip5 timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
-        > "$dir/five.0" 2>&1
-    if has_lines 0 'all is well' five && ! has_lines 0 'COLL_NET_FAMILY' five; then
-        ok "COLL_NET_FAMILY=ip5 is an error"
-    else
-        fail "COLL_NET_FAMILY=ip5" "$dir"/five.0
-    fi
-}
-one_family
-
 # family NAME FIRST SECOND: a rank on each of two hosts, with a family each; both end.
 family() {
     port=$((port + 1))
@@ -365,25 +394,6 @@ for collective in allreduce broadcast reduce allgather allgatherv reduce_scatter
     reduce_scatterv alltoall alltoallv gather gatherv scatter scatterv p2p; do
     device_buffers 4 2 ${collective}_bw --graph=3
 done
-
-# down NAME COMMAND...: fails at once, and says what to do.
-down() {
-    name=$1
-    shift
-    unshare -n sh -c "ip link set lo up; ip link set lo down; $*" \
-        > "$dir/down.0" 2>&1
-    if grep -q 'ip link set lo up' "$dir/down.0" &&
-        ! grep -q 'all is well' "$dir/down.0"; then
-        ok "lo is down: $name"
-    else
-        fail "lo is down: $name" "$dir/down.0"
-    fi
-}
-down collrun "$top/tools/collrun" -n 3 "$probe" split
-down "rank 0 by hand" env COLL_RANK=0 COLL_SIZE=2 COLL_ROOT=127.0.0.1:6400 \
-    "$probe" split
-down "rank 1 by hand" env COLL_RANK=1 COLL_SIZE=2 COLL_ROOT=localhost:6400 \
-    "$probe" split
 
 if [ $n_bad -gt 0 ]; then
     echo "$n_bad checks failed"
