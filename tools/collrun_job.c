@@ -175,8 +175,11 @@ static void report(const struct job *job, int rank)
 
     rank += job->first;
     if (WIFSIGNALED(r->how))
-        complain("rank %d (pid %d) was killed by signal %d (%s)", rank,
-                 (int)r->pid, WTERMSIG(r->how), strsignal(WTERMSIG(r->how)));
+        complain("rank %d (pid %d) was killed by signal %d (%s)%s", rank,
+                 (int)r->pid, WTERMSIG(r->how), strsignal(WTERMSIG(r->how)),
+                 WTERMSIG(r->how) == SIGKILL
+                     ? "; if nobody did it, see dmesg: memory may have run out"
+                     : "");
     else
         complain("rank %d (pid %d) exited with status %d", rank, (int)r->pid,
                  WEXITSTATUS(r->how));

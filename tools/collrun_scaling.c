@@ -245,6 +245,30 @@ static void name_csv(const char *given, char *path, size_t len)
         snprintf(path, len, "%s", given);
 }
 
+static int cannot_write(const char *path)
+{
+    complain("cannot write %s: %s; name another file by --csv", path,
+             strerror(errno));
+    return EXIT_FAILURE;
+}
+
+/* Find out before the first run whether the file can be written. */
+static int probe_csv(const char *given)
+{
+    char path[4096];
+    int fd;
+
+    name_csv(given, path, sizeof(path));
+    if (!access(path, F_OK))
+        return access(path, W_OK) ? cannot_write(path) : EXIT_SUCCESS;
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cannot_write(path);
+    close(fd);
+    unlink(path);
+    return EXIT_SUCCESS;
+}
+
 static int write_csv(const char *given)
 {
     char path[4096];
@@ -260,17 +284,15 @@ static int write_csv(const char *given)
         is_bad = ferror(to);
         is_bad |= fclose(to);
     }
-    if (is_bad)
-        complain("cannot write %s: %s", path, strerror(errno));
-    return is_bad ? EXIT_FAILURE : EXIT_SUCCESS;
+    return is_bad ? cannot_write(path) : EXIT_SUCCESS;
 }
 
 /* Run all rounds of all numbers of ranks, and print the table. */
 static int make_table(const struct options *options)
 {
-    int status = 0;
+    int status = options->csv ? probe_csv(options->csv) : 0;
 
-    for (int round = 0; round < table.n_rounds; round++)
+    for (int round = 0; round < table.n_rounds && !status; round++)
         for (int i = 0; i < table.n_sizes && !status; i++)
             status = measure(options, &table.sizes[i], round);
     if (status)

@@ -27,8 +27,9 @@ int program_word(const char *word, const char *words)
 int program_refuse_value(const struct program *p, const char *name,
                          const char *text, const char *wants)
 {
-    return program_refuse(p, "--%s %s is not valid: it must be %s", name,
-                          *text ? text : "''", wants);
+    return program_refuse(p, "%s%s %s is not valid: it must be %s",
+                          name[1] ? "--" : "-", name, *text ? text : "''",
+                          wants);
 }
 
 static void store_whole(const struct program_option *o, int64_t value,
