@@ -137,7 +137,8 @@ static int warn_of_noise(const struct tune_options *options,
         n += table->links[l].is_there && table->links[l].is_noise;
     if (!n)
         return 0;
-    fprintf(stderr, "coll_tune: %s%d of %d measurements are noise",
+    fprintf(stderr,
+            "coll_tune: %s%d of %d results (each a size or a link) are noise",
             options->is_noisy ? "warning: " : "", n,
             table->n_rows + table->links[0].is_there +
                 table->links[1].is_there);
