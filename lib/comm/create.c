@@ -350,8 +350,9 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
         rc = coll__comm_links_open(comm, options);
     if (rc)
         return rc;
-    log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
-             comm->links.names);
+    log_info("comm", "%d rank%s on %d host%s by %s", comm->size,
+             comm->size == 1 ? "" : "s", comm->n_hosts,
+             comm->n_hosts == 1 ? "" : "s", comm->links.names);
     for (int l = 0; l < comm->view.n_levels; l++)
         log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B, %s",
                  comm->view.levels[l].name, comm->view.levels[l].alpha * 1e6,
