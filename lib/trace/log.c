@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define MAX_RULES 16
 
@@ -42,7 +43,7 @@ static const char *const parts[] = {"api",   "boot", "cma", "comm", "cuda",
 static int index_of(const char *word, const char *const *words)
 {
     for (int i = 0; words[i]; i++)
-        if (!strcmp(word, words[i]))
+        if (!strcasecmp(word, words[i]))
             return i;
     return -1;
 }
@@ -52,14 +53,17 @@ static int index_of(const char *word, const char *const *words)
 static int read_rule(char *text, struct rule *rule)
 {
     char *colon = strchr(text, ':');
-    int level = index_of(colon ? colon + 1 : text, level_names);
+    int level = index_of(colon ? colon + 1 : text, level_names), part = 0;
 
-    if (colon)
+    if (colon) {
         *colon = '\0';
-    if (level < 0 || (colon && index_of(text, parts) < 0))
+        part = index_of(text, parts);
+    }
+    if (level < 0 || part < 0)
         return -1;
     if (rule) {
-        snprintf(rule->part, sizeof(rule->part), "%s", colon ? text : "");
+        snprintf(rule->part, sizeof(rule->part), "%s",
+                 colon ? parts[part] : "");
         rule->level = level;
     }
     return 0;

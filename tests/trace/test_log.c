@@ -131,6 +131,17 @@ START_TEST(a_handler_may_abort_and_make_communicators)
 }
 END_TEST
 
+/* NCCL_DEBUG=INFO is what many hands type. */
+START_TEST(levels_and_parts_may_be_in_capitals)
+{
+    setenv("COLL_LOG", "INFO,Plan:DEBUG", 1);
+    ck_assert_int_eq(coll__log_check(), COLL_OK);
+    ck_assert(coll__log_wants(COLL_LOG_INFO, "comm"));
+    ck_assert(coll__log_wants(COLL_LOG_DEBUG, "plan"));
+    ck_assert(!coll__log_wants(COLL_LOG_DEBUG, "comm"));
+}
+END_TEST
+
 /* ---- a stderr that nobody reads -------------------------------------------------- */
 
 /* Make stderr a pipe (or a socket) and fill it; the end to read from. */
@@ -472,6 +483,7 @@ int main(void)
 
     tcase_set_timeout(c, DEADLINE + 30);
     tcase_add_loop_test(c, a_handler_may_call_operations, 0, 2);
+    tcase_add_test(c, levels_and_parts_may_be_in_capitals);
     tcase_add_loop_test(c, a_handler_may_abort_and_make_communicators, 0, 2);
     tcase_add_loop_test(c, a_death_is_noticed_though_nobody_reads_stderr, 0, 4);
     tcase_add_loop_test(c, nothing_of_the_library_becomes_stderr, 0, 4);
