@@ -21,6 +21,19 @@ int plot_fail(const char *format, ...)
     return -1;
 }
 
+json_t *plot_read(const char *path)
+{
+    json_error_t error;
+    json_t *all = json_load_file(path, 0, &error);
+
+    if (!all && error.line < 0)
+        plot_fail("%s; name a file that coll_train wrote", error.text);
+    else if (!all)
+        plot_fail("%s, line %d: %s; name a file that coll_train wrote", path,
+                  error.line, error.text);
+    return all;
+}
+
 static const struct kind {
     const char *name;
     int (*draw)(const struct plot *p, FILE *to);
@@ -128,7 +141,8 @@ int main(int argc, char **argv)
     if (first < 0)
         return status;
     if (first == argc)
-        return bad_usage("what shall be drawn?");
+        return bad_usage(
+            "say what to draw: loss, accuracy, scaling or timeline");
     while (kind->name && strcmp(kind->name, argv[first]))
         kind++;
     if (!kind->name)
@@ -138,6 +152,6 @@ int main(int argc, char **argv)
     p.files = argv + first + 1;
     p.n_files = argc - first - 1;
     if (!p.n_files)
-        return bad_usage("of which file?");
+        return bad_usage("name the file to draw");
     return program_finish(&program, draw(&p, kind) ? EXIT_FAILURE : 0);
 }

@@ -3,6 +3,7 @@
 #ifndef COLL_TRAINER_PLOT_H
 #define COLL_TRAINER_PLOT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 struct plot {
@@ -14,6 +15,9 @@ struct plot {
 
 /* Print "coll_plot: ..." on stderr; returns -1. */
 int plot_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Read a file of JSON; NULL after a sentence. */
+json_t *plot_read(const char *path);
 
 /* Write the script.  Result: 0, or -1 after a sentence. */
 int plot_loss(const struct plot *p, FILE *to);

@@ -2,8 +2,6 @@
 /* plot_curves.c - curves over epochs, and over the number of ranks. */
 #include "trainer/plot.h"
 
-#include <jansson.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +16,11 @@
 static int write_epochs(const char *path, int n, const char *first,
                         const char *second, FILE *to)
 {
-    json_error_t error;
-    json_t *result = json_load_file(path, 0, &error), *epochs, *epoch;
+    json_t *result = plot_read(path), *epochs, *epoch;
     size_t i, n_epochs;
 
     if (!result)
-        return plot_fail("%s, line %d: %s", path, error.line, error.text);
+        return -1;
     epochs = json_object_get(result, "epochs");
     n_epochs = json_array_size(epochs);
     fprintf(to, "$d%d << END\n", n);

@@ -3,8 +3,6 @@
  * row, time to the right. */
 #include "trainer/plot.h"
 
-#include <jansson.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,16 +117,14 @@ static void write_plot(FILE *to)
 
 int plot_timeline(const struct plot *p, FILE *to)
 {
-    json_error_t error;
     json_t *all;
     double end;
 
     if (p->n_files != 1)
         return plot_fail("a timeline is drawn by itself: name one file");
-    all = json_load_file(p->files[0], 0, &error);
+    all = plot_read(p->files[0]);
     if (!all)
-        return plot_fail("%s, line %d: %s", p->files[0], error.line,
-                         error.text);
+        return -1;
     end = end_of(all);
     line.from = p->from;
     line.to = p->to ? p->to : end < p->from + SPAN ? end : p->from + SPAN;

@@ -292,7 +292,9 @@ row14_row18_pictures() {
     grep -q '<svg' scaling.svg || fail "scaling.svg is no SVG"
     refuse 2 'NAME.svg or -o NAME.png' "$plot" loss -o x.gif r.json
     refuse 2 'it draws loss' "$plot" lost -o x.svg r.json
-    refuse 1 'none.json' "$plot" loss -o x.svg none.json
+    refuse 1 'coll_plot: unable to open none.json: No such' "$plot" loss -o x.svg none.json
+    refuse 1 'coll_plot: s.csv, line 1: ' "$plot" timeline -o x.svg s.csv
+    refuse 2 'say what to draw: loss' "$plot"
     refuse 1 'no table' "$plot" scaling -o x.svg r.json
     [ ! -e x.svg ] || fail "a bad file leaves a picture"
 }
