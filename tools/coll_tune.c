@@ -200,6 +200,12 @@ static int run(const struct tune_options *options)
     rc = coll_comm_create_env(&comm, NULL);
     if (rc)
         return explain(rc);
+    if (coll_comm_size(comm) == 1) {
+        fprintf(stderr, "coll_tune: with one rank there is nothing to choose; "
+                        "start it as collrun -n 2 coll_tune\n");
+        coll_comm_destroy(comm);
+        return 2;
+    }
     rc = tune(options, comm, &status);
     if (rc)
         status = explain(rc);

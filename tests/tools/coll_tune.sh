@@ -35,6 +35,10 @@ refused() {
     grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
 }
 
+timeout 60 tools/coll_tune --quick > "$out" 2> "$err"
+[ $? = 2 ] && grep -q 'with one rank there is nothing to choose; start it as collrun' "$err" ||
+    fail "one rank tunes"
+
 # ---- a file is written, of what is no noise: this machine may be busy
 tune 2 --quick -f 16 --noisy --tolerance 100 -o "$file" || fail "coll_tune --quick"
 for collective in allreduce broadcast reduce allgather reduce_scatter alltoall \
