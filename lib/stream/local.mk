@@ -14,6 +14,7 @@ stream_sources = \
 	%D%/registered.c \
 	%D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c \
+	%D%/stream_program.c %D%/stream_program.h \
 	%D%/stream_scratch.c %D%/stream_scratch.h \
 	%D%/subcomms.c %D%/subcomms.h \
 	%D%/watch.c %D%/watch.h

@@ -13,6 +13,7 @@
  * stands still is noticed in any case (watch.h).
  */
 #include "lib/stream/programs.h"
+#include "lib/stream/stream_program.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
@@ -36,30 +37,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_PROGRAMS 128
 #define NEWS_S 0.5 /* for another rank's words to come */
 
-/* How a call is done. */
-struct manner {
-    const struct coll__algo *algo;
-    unsigned direct; /* buffers that are read in place, as bits 1 << BUF_... */
-    uint64_t regs
-        [N_BUFS]; /* for a kernel: their registrations' numbers, equal on all ranks */
-};
-
-/* Of one shape of calls. */
-struct program {
-    struct program *next;
-    struct coll__problem pb; /* its arrays are `numbers` */
-    struct coll__op op;
-    struct manner how;
-    size_t *numbers;
-    struct coll__prog *prog;
-};
-
 struct coll__stream_programs {
-    struct program *programs; /* the one used last is first */
-    int n_programs;
+    struct coll__stream_program_list list;
+    struct coll__stream_program *now; /* of the call being enqueued */
     struct coll__stream_scratch scratch;
     struct coll__watch *watch; /* from the first call on */
     struct coll__registered found[N_BUFS]; /* of the call being enqueued */
@@ -158,146 +140,6 @@ int coll__stream_join(struct coll_comm *comm)
 
 void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
 
-/* ---- programs ---------------------------------------------------------------- */
-
-static void program_free(struct program *program)
-{
-    coll__prog_destroy(program->prog);
-    free(program->numbers);
-    free(program);
-}
-
-static int are_alike(const size_t *a, const size_t *b, int n)
-{
-    return a == b || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
-}
-
-static int is_manner(const struct manner *a, const struct manner *b)
-{
-    return a->algo == b->algo && a->direct == b->direct &&
-           !memcmp(a->regs, b->regs, sizeof(a->regs));
-}
-
-static int is_for(const struct program *program,
-                  const struct coll__stream_call *call,
-                  const struct manner *how)
-{
-    const struct coll__problem *a = &program->pb, *b = &call->pb;
-    const struct coll__op *op = &program->op;
-    int n = b->nranks;
-
-    return is_manner(&program->how, how) && a->collective == b->collective &&
-           a->type == b->type && a->op == b->op && a->root == b->root &&
-           a->count == b->count && a->in_place == b->in_place &&
-           op->base == call->op.base && op->is_premul == call->op.is_premul &&
-           !memcmp(op->scalar, call->op.scalar, sizeof(op->scalar)) &&
-           are_alike(a->in_counts, b->in_counts, n) &&
-           are_alike(a->in_displs, b->in_displs, n) &&
-           are_alike(a->out_counts, b->out_counts, n) &&
-           are_alike(a->out_displs, b->out_displs, n);
-}
-
-static int read_in_place(struct program *program,
-                         const struct coll__problem *pb,
-                         const struct coll__slots *room)
-{
-    struct coll__direct of = {program->how.algo, pb, room, program->how.direct};
-    struct coll__span *direct;
-    int rc =
-        coll__plan_direct_reads(&of, coll__prog_plan(program->prog), &direct);
-
-    return rc ? rc : coll__prog_read_in_place(program->prog, direct);
-}
-
-static int program_new(struct coll_comm *comm,
-                       const struct coll__stream_call *call,
-                       const struct manner *how, struct program **out)
-{
-    const struct coll__stream_tp *tp = comm->links.routes.streams;
-    int by_kernel = coll__is_one_kernel(tp, &call->pb);
-    struct coll__slots room = {tp->n_slots,
-                               by_kernel ? tp->kernel.slot : tp->slot};
-    struct program *program = calloc(1, sizeof(*program));
-    struct coll__binding to = {.op = program ? &program->op : NULL,
-                               .routes = &comm->links.routes,
-                               .device = &coll__device_cuda,
-                               .is_lent_scratch = 1,
-                               .by_kernel = by_kernel};
-    struct coll__plan plan;
-    int rc = COLL_ERR_NOMEM;
-
-    if (program) {
-        program->pb = call->pb;
-        program->op = call->op;
-        program->how = *how;
-        rc = coll__request_numbers(&program->pb, &program->numbers);
-    }
-    if (rc)
-        log_error("api", "no memory for an operation of a stream");
-    else
-        rc = coll__plan_build_in_slot_order(how->algo, &program->pb, &room,
-                                            &plan);
-    if (rc == COLL_OK)
-        rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
-    if (rc == COLL_OK && how->direct)
-        rc = read_in_place(program, &call->pb, &room);
-    if (rc == COLL_OK) {
-        *out = program;
-    } else if (program) {
-        program_free(program);
-    }
-    return rc;
-}
-
-static void forget(struct coll__stream_programs *list, struct program **at)
-{
-    struct program *program = *at;
-
-    *at = program->next;
-    program_free(program);
-    list->n_programs--;
-}
-
-/* Free the least recently used program that no stream or graph needs, if there is one
- * besides the first. */
-static void forget_last(struct coll__stream_programs *list)
-{
-    struct program **last = NULL;
-
-    for (struct program **at = &list->programs->next; *at; at = &(*at)->next)
-        if (coll__prog_may_go((*at)->prog))
-            last = at;
-    if (last)
-        forget(list, last);
-}
-
-/* Find the call's program, or make it, and move it to the front. */
-static int have_program(struct coll_comm *comm,
-                        const struct coll__stream_call *call,
-                        const struct manner *how)
-{
-    struct coll__stream_programs *list = comm->stream->programs;
-    struct program **at = &list->programs, *program;
-    int rc;
-
-    while (*at && !is_for(*at, call, how))
-        at = &(*at)->next;
-    program = *at;
-    if (program) {
-        *at = program->next;
-    } else {
-        rc = program_new(comm, call, how, &program);
-        if (rc)
-            return rc;
-        list->n_programs++;
-    }
-    program->next = list->programs;
-    list->programs = program;
-    if (list->n_programs > MOST_PROGRAMS)
-        forget_last(list);
-    return COLL_OK;
-}
-
 /* ---- calls ------------------------------------------------------------------- */
 
 /* Left to the staged path: the caller's own operations, plans from files, and calls that
@@ -332,21 +174,18 @@ static int have_all(struct coll_comm *comm,
                     const struct coll__stream_call *call)
 {
     struct coll__stream_programs *list = comm->stream->programs;
-    struct coll__stream_call as = *call;
-    struct manner how = {0};
-    int rc = coll__request_choose(comm, &call->args, &call->pb, &how.algo);
+    struct coll__stream_manner how = {.direct = 0};
+    int rc = coll__find_registered(comm, call, list->found, &how.direct);
 
-    if (rc == COLL_OK)
-        rc = coll__find_registered(comm, call, list->found, &how.direct);
     if (rc == COLL_OK) {
         if (coll__is_one_kernel(comm->links.routes.streams, &call->pb))
             coll__registered_numbers(list->found, how.direct, how.regs);
-        as.pb = coll__problem_read_direct(&call->pb, how.direct);
-        rc = have_program(comm, &as, &how);
+        rc = coll__stream_program_have(&list->list, comm, call, &how,
+                                       &list->now);
     }
     return rc ? rc
               : coll__stream_scratch_have(&list->scratch,
-                                          scratch_len(list->programs->prog) +
+                                          scratch_len(list->now->prog) +
                                               token_len(call));
 }
 
@@ -378,7 +217,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
                void *stream)
 {
     const struct coll__stream_programs *list = comm->stream->programs;
-    struct coll__prog *prog = list->programs->prog;
+    struct coll__prog *prog = list->now->prog;
     struct coll__signature sig = {.seq = 0};
     const void *in = call->args.in;
     void *out = call->args.out;
@@ -386,12 +225,12 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
 
     if (is_void(call))
         return COLL_OK;
-    rc = coll__queued_put_copy(comm, call, &list->programs->pb, stream);
+    rc = coll__queued_put_copy(comm, call, &list->now->pb, stream);
     if (rc)
         return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch.at);
-    for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.direct; b++)
+    for (int b = BUF_IN; b <= BUF_OUT && list->now->how.direct; b++)
         coll__prog_set_registered(prog, (enum coll__buf)b, list->found[b].reg,
                                   list->found[b].off);
     if (token_len(call))
@@ -481,7 +320,7 @@ static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
     if (!batch->is_captured)
         return put_numbered(comm, batch);
     if (!are_messages(batch))
-        coll__prog_keep(comm->stream->programs->programs->prog);
+        coll__prog_keep(comm->stream->programs->now->prog);
     coll__watch_capture(comm->stream->programs->watch,
                         batch->calls[0].pb.collective);
     return put_batch(comm, batch);
@@ -512,11 +351,10 @@ void coll__queued_bytes(const struct coll_comm *comm,
         stats->device += tp->ops->bytes(tp, &host, &mapped);
     stats->shared += host;
     stats->mapped += mapped;
-    for (struct program *p = list ? list->programs : NULL; p; p = p->next) {
-        stats->plans += sizeof(*p) + coll__prog_bytes(p->prog);
-        stats->device += coll__prog_on_device(p->prog);
-    }
-    stats->device += list ? list->scratch.taken : 0;
+    if (!list)
+        return;
+    coll__stream_program_bytes(&list->list, stats);
+    stats->device += list->scratch.taken;
 }
 
 /* ---- the end ----------------------------------------------------------------- */
@@ -551,9 +389,8 @@ void coll__queued_free(struct coll_comm *comm)
         set_streams(comm, NULL);
         tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
     }
-    while (list && list->programs)
-        forget(list, &list->programs);
     if (list) {
+        coll__stream_program_forget_all(&list->list);
         coll__stream_scratch_free(&list->scratch);
         free(list->watch);
     }
