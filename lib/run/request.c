@@ -85,14 +85,25 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
     return COLL_ERR_UNSUPPORTED;
 }
 
+static void tell(const struct coll__problem *pb, const struct coll__algo *algo,
+                 double seconds)
+{
+    log_debug("plan", "%s of %zu %s: %s, %.3g us predicted",
+              coll_collective_name(pb->collective), pb->count,
+              coll_type_name(pb->type), algo->name, seconds * 1e6);
+}
+
 int coll__request_choose(const struct coll_comm *comm,
                          const struct coll_args *args,
                          const struct coll__problem *pb,
                          const struct coll__algo **algo)
 {
     double seconds;
+    int rc = choose(comm, args, pb, algo, &seconds);
 
-    return choose(comm, args, pb, algo, &seconds);
+    if (rc == COLL_OK)
+        tell(pb, *algo, seconds);
+    return rc;
 }
 
 /* If only two ranks know a message's length, the message is not cut into chunks, so
@@ -121,9 +132,7 @@ int coll__request_plan(const struct coll_comm *comm,
         return rc;
     rc = coll__plan_build(algo, pb, chunk_of(comm, pb), plan);
     if (rc == COLL_OK)
-        log_debug("plan", "%s of %zu %s: %s, %.3g us predicted",
-                  coll_collective_name(pb->collective), pb->count,
-                  coll_type_name(pb->type), algo->name, *seconds * 1e6);
+        tell(pb, algo, *seconds);
     return rc;
 }
 

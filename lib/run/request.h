@@ -79,7 +79,8 @@ struct coll__signature coll__request_signature(const struct coll__problem *pb,
 void coll__request_stamp(struct coll_request *request,
                          const struct coll__op *op);
 
-/* Choose the algorithm for a call.  A status, logged. */
+/* Choose the algorithm for a call, and log it for COLL_LOG=plan:debug.  A status,
+ * logged. */
 int coll__request_choose(const struct coll_comm *comm,
                          const struct coll_args *args,
                          const struct coll__problem *pb,

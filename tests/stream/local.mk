@@ -76,7 +76,6 @@ unit_tests += tests/stream/test_cuda_again
 tests_stream_test_cuda_again_SOURCES = %D%/test_cuda_again.c $(fake_image)
 tests_stream_test_cuda_again_CFLAGS = $(fake_cflags)
 tests_stream_test_cuda_again_LDADD = $(fake_lib)
-tests_stream_test_cuda_again_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__request_choose
 EXTRA_tests_stream_test_cuda_again_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/stream/test_cuda_apart
 tests_stream_test_cuda_apart_SOURCES = %D%/test_cuda_apart.c $(fake_image)
