@@ -82,7 +82,7 @@ static void fill_row(struct table_row *row, const char *transport,
 
 static void print_transport(const struct coll_transport_info *t)
 {
-    char what[sizeof(t->what) + sizeof(t->why) + 32];
+    char what[512];
     struct table_row row;
 
     snprintf(what, sizeof(what), "%s%s%s", t->what,
