@@ -24,6 +24,19 @@ shows ' wins: ' -c allreduce -n 16384 -b 64M --explain
 shows '^\* ring .* 1\.00 ' -c allreduce -n 8 -b 64M --algo ring --explain
 shows '^- ring .*reproducible' -c allreduce -n 8 --order canonical --explain
 shows '"candidates"' -c allreduce -n 16 --explain --json
+# --algo: that algorithm alone, or why not
+shows '^ring: bandwidth' -c allreduce -n 8 -b 64M -a ring --explain
+[ "$(grep -c '^[-*] ' "$out")" = 1 ] || fail "--algo explains others"
+! grep -q COLL_ALGO "$out" || fail "a variable is named that nobody has set"
+shows '^recursive_doubling wins: ' -c allreduce -n 8 -b 64 -a ring,recursive_doubling --explain
+refused 1 'ring cannot do this allreduce$' -c allreduce -n 8 --order canonical -a ring --explain
+grep -q '^- ring .*is not reproducible' "$out" || fail "no reason why ring is refused"
+[ "$(grep -c '^[-*] ' "$out")" = 1 ] || fail "--algo is ignored where it is refused"
+refused 1 'ring cannot do' -c allreduce -n 8 --order canonical -a ring --explain --json
+for action in --dump --dot --check --simulate; do
+    refused 1 'ring cannot do this allreduce; see --explain' -c allreduce -n 4 \
+        --topology "$topo/flat.topo" --order canonical -a ring $action
+done
 (
     # 16,384 ranks take seconds of a processor
     # shellcheck disable=SC3045

@@ -132,8 +132,9 @@ static char types[128], ops[160]; /* the words of --type and --op */
 static const struct program_option options[] = {
     {.name = "", .help = "Actions"},
     {"explain", 0, OPTION_CALL, 0, NULL, NULL,
-     .help = "print every algorithm with its predicted time, and why the first "
-             "one wins",
+     .help =
+         "print every algorithm, or those of --algo, with its predicted time, "
+         "and why the first one wins",
      .take = take_explain},
     {"dump", 0, OPTION_CALL, 0, NULL, NULL,
      .help = "print the plans as a plan file, which COLL_PLAN_FILE reads",
@@ -176,7 +177,9 @@ static const struct program_option options[] = {
     {"placement", 0, OPTION_CHOICE, AT(placement), "block|cyclic", "block",
      .help = "how ranks are placed on hosts"},
     {"algo", 'a', OPTION_CALL, 0, "NAME", NULL,
-     .help = "take this algorithm instead of the best one", .take = take_algo},
+     .help = "take this algorithm, or the best of NAME,NAME..., instead of the "
+             "best of all",
+     .take = take_algo},
     {"chunk", 0, OPTION_SIZE, AT(chunk), "SIZE", "128K",
      .help = "size of the pipeline's chunks; 0: messages stay whole"},
     {.name = "", .help = "Output"},

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_ALGOS = 256, N_SIZES = 28 }; /* 8 B << 27 = 1 GiB */
+enum { N_SIZES = 28 }; /* 8 B << 27 = 1 GiB */
 #define MAX_STEPS 1e5 /* messages of a simulation that is still quick */
 #define MAX_SECONDS 5 /* for all simulations */
 
@@ -78,7 +78,7 @@ static int compute_size(struct plot *plot, int s)
     rc = cast_init(&cast, &job, &plot->machine);
     if (rc)
         return rc;
-    n = coll__algo_candidates(&cast.pbs[0], job.algo, list, MAX_ALGOS);
+    n = candidates(&job, &cast.pbs[0], list);
     for (int i = 0; i < n && !list[i].refusal; i++) {
         struct curve *curve = curve_of(plot, list[i].algo);
 
@@ -261,8 +261,7 @@ int crossover(const struct job *job)
     for (int s = 0; s < N_SIZES && !rc; s++)
         rc = compute_size(&plot, s);
     if (!rc && !plot.n_curves)
-        rc = say(1, "no algorithm can do this %s; see --explain",
-                 coll_collective_name(job->collective));
+        rc = say_none(job);
     if (!rc)
         rc = draw_plot(&plot);
     if (!rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* explain.c - every algorithm with its predicted time, and why one wins.
+/* explain.c - every algorithm, or those of --algo, with its predicted time, and why one
+ * wins.
  *
  * To find the shares of a time, it is predicted again on a machine whose latency,
  * bandwidth, shared links or memory cost nothing.
@@ -8,8 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { MAX_ALGOS = 256 };
 
 /* What costs time, as bits. */
 enum { LATENCY = 1, SHARED = 2, BANDWIDTH = 4, WORK = 8 };
@@ -95,14 +94,16 @@ static void print_candidate(const struct coll__candidate *c, double best,
            best > 0 ? c->seconds / best : 1, most, 100 * share);
 }
 
-static void print_why(const struct coll__candidate *list, int n_usable,
+/* `n`: how many were asked about. */
+static void print_why(const struct coll__candidate *list, int n, int n_usable,
                       const struct parts *parts)
 {
     char time[24];
     double share;
     const char *most = most_of(&parts[0], &share);
 
-    printf("\n%s wins: %s", list[0].algo->name, list[0].algo->what);
+    printf("\n%s%s: %s", list[0].algo->name, n > 1 ? " wins" : "",
+           list[0].algo->what);
     printf("; %s, of which %.0f %% is %s", seconds_text(list[0].seconds, time),
            100 * share, most);
     if (n_usable > 1) {
@@ -125,7 +126,7 @@ static void print_all(const struct coll__candidate *list, int n, int n_usable,
     for (int i = n_usable; i < n; i++)
         printf("- %-28s %s\n", list[i].algo->name, list[i].refusal);
     if (n_usable)
-        print_why(list, n_usable, parts);
+        print_why(list, n, n_usable, parts);
 }
 
 static int explain_problem(const struct job *job, const struct machine *m,
@@ -133,19 +134,19 @@ static int explain_problem(const struct job *job, const struct machine *m,
 {
     struct coll__candidate list[MAX_ALGOS];
     struct parts parts[MAX_ALGOS] = {{0}};
-    int n = coll__algo_candidates(pb, job->algo, list, MAX_ALGOS), n_usable = 0;
+    int n = candidates(job, pb, list), n_usable = 0, rc = 0;
 
     while (n_usable < n && !list[n_usable].refusal) {
         parts[n_usable] = parts_of(&list[n_usable], pb);
         n_usable++;
     }
     if (job->json)
-        return json_explain(job, m, list, n, parts);
-    print_head(job, pb, m);
-    print_all(list, n, n_usable, parts);
-    return n_usable ? 0
-                    : say(1, "no algorithm can do this %s",
-                          coll_collective_name(pb->collective));
+        rc = json_explain(job, m, list, n, parts);
+    if (!job->json) {
+        print_head(job, pb, m);
+        print_all(list, n, n_usable, parts);
+    }
+    return rc || n_usable ? rc : say_none(job);
 }
 
 int explain(const struct job *job)

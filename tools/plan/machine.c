@@ -149,15 +149,36 @@ void cast_fini(struct cast *cast)
     *cast = (struct cast){0};
 }
 
+/* ---- which algorithm ------------------------------------------------------ */
+
+int candidates(const struct job *job, const struct coll__problem *pb,
+               struct coll__candidate list[MAX_ALGOS])
+{
+    int n = coll__algo_candidates(pb, "", list, MAX_ALGOS), n_named = 0;
+
+    for (int i = 0; i < n; i++)
+        if (!*job->algo ||
+            coll__algo_is_forced(list[i].algo, job->algo, pb->collective))
+            list[n_named++] = list[i];
+    return n_named;
+}
+
+int say_none(const struct job *job)
+{
+    return say(1, "%s can%s do this %s%s",
+               *job->algo ? job->algo : "no algorithm", *job->algo ? "not" : "",
+               coll_collective_name(job->collective),
+               job->action == ACTION_EXPLAIN ? "" : "; see --explain");
+}
+
 const struct coll__algo *choose(const struct job *job,
                                 const struct coll__problem *pb)
 {
-    struct coll__candidate best;
+    struct coll__candidate list[MAX_ALGOS];
 
-    if (coll__algo_candidates(pb, job->algo, &best, 1) == 1 && !best.refusal)
-        return best.algo;
-    say(1, "no algorithm can do this %s; see --explain",
-        coll_collective_name(pb->collective));
+    if (candidates(job, pb, list) && !list[0].refusal)
+        return list[0].algo;
+    say_none(job);
     return NULL;
 }
 

@@ -22,6 +22,8 @@ enum action {
     ACTION_CROSSOVER
 };
 
+enum { MAX_ALGOS = 256 };
+
 /* What the command line asks for. */
 struct job {
     enum action action;
@@ -70,6 +72,14 @@ void machine_fini(struct machine *machine);
 int cast_init(struct cast *cast, const struct job *job,
               const struct machine *machine);
 void cast_fini(struct cast *cast);
+
+/* List the algorithms of the collective, the fastest first and those that refuse last;
+ * with --algo the named ones alone.  Returns their number. */
+int candidates(const struct job *job, const struct coll__problem *pb,
+               struct coll__candidate list[MAX_ALGOS]);
+
+/* Say that none of the candidates can do it.  Returns 1. */
+int say_none(const struct job *job);
 
 /* Return the algorithm that --algo or the prices choose; NULL after an error
  * message. */
