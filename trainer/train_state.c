@@ -124,6 +124,19 @@ static int resume_from(struct trainer *t, const char *path)
     return st;
 }
 
+/* Find the checkpoint before a damaged one, and name the damaged one on stderr. */
+static int pass_over(const char *dir, char path[CHECKPOINT_PATH])
+{
+    char what[CHECKPOINT_PATH + 128];
+    int found;
+
+    snprintf(what, sizeof(what), "%s", train_error());
+    found = checkpoint_older(dir, path);
+    fprintf(stderr, "coll_train: %s%s\n", what,
+            found > 0 ? "; the next older one is taken" : "");
+    return found;
+}
+
 /* Resume from the newest good checkpoint of this run: 1 if there is one, 0 if
  * there is none at all, or -1 with train_error() set.  A crash may have damaged
  * the newest one.  If all are damaged, the user must say that the run shall
@@ -138,10 +151,8 @@ static int resume_newest(struct trainer *t)
         st = load_checkpoint(t, path);
         if (st != CHECKPOINT_DAMAGED)
             return st ? -1 : 1;
-        fprintf(stderr, "coll_train: %s; the next older one is taken\n",
-                train_error());
         n_damaged++;
-        found = checkpoint_older(dir, path);
+        found = pass_over(dir, path);
     }
     if (found == 0 && n_damaged)
         return train_refuse("none of the checkpoints in %s (%d) is good; name "

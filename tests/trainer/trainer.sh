@@ -184,6 +184,7 @@ resume_damaged() {
     [ "$(cut -d' ' -f2-4 err | tr '\n' ,)" = \
         'torn1/epoch-0003.ckpt is damaged:,torn1/epoch-0002.ckpt is no,' ] ||
         fail "not the damaged ones are named"
+    [ "$(grep -c 'the next older one is taken' err)" = 2 ] || fail "not two are passed over"
     says 'resumed after epoch 1, step 6'
     cut_file torn0/epoch-0001.ckpt 10
     cut_file torn0/epoch-0002.ckpt 99999
@@ -194,6 +195,9 @@ resume_damaged() {
         > out 2> err || status=$?
     [ $status = 2 ] || fail "all are damaged: exit status $status"
     grep -q 'none of the checkpoints in torn0 (3) is good' err || fail "no word of it"
+    [ "$(grep -c 'the next older one is taken' err)" = 2 ] ||
+        fail "an older one is promised though there is none"
+    grep -q 'torn0/epoch-0001.ckpt is cut off[^;]*$' err || fail "the oldest is not named"
     [ "$(cat torn0/*.ckpt | cksum)" = "$sums" ] || fail "they are not left as they were"
     # another model is no damage
     refuse 2 'epoch-0003.ckpt holds another model' "$train" $tiny --checkpoint torn1 \
