@@ -5,6 +5,7 @@
  * returns that status and sets that sentence as its thread's last error.
  */
 #include "lib/comm/fail.h"
+#include "lib/comm/advice.h"
 #include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/algorithm_id.h"
@@ -22,8 +23,6 @@
 /* How long to wait, after a connection broke, for the control connections to say which
  * process ended. */
 #define NEWS_S 0.5
-
-#define SAME_SIZE "a send and its receive need the same count and type"
 
 int coll__comm_note_failure(struct coll_comm *comm, int status,
                             const char *text)
@@ -97,26 +96,28 @@ static int has_come_to(struct coll_comm *comm,
                                 memory_order_relaxed);
 }
 
-/* Describe this rank's counterpart of `theirs`, a call of another rank: the collective
- * with the same number, or `ours` if this rank has not reached that number.  After
- * COLL__HISTORY later calls the history has forgotten it. */
-static void describe_ours(struct coll_comm *comm,
-                          const struct coll__signature *ours,
-                          const struct coll__signature *theirs,
-                          char text[COLL__SIGNATURE_TEXT])
+/* Find this rank's counterpart of `theirs`, a call of another rank: the collective with
+ * the same number, or `ours` if this rank has not reached that number.  Returns 0 if the
+ * history has forgotten it, after COLL__HISTORY later calls. */
+static int find_ours(struct coll_comm *comm, const struct coll__signature *ours,
+                     const struct coll__signature *theirs,
+                     struct coll__signature *mine)
 {
-    struct coll__history *history = coll__history_of(comm, theirs);
-    struct coll__signature mine;
+    if (!ours || (ours->seq != theirs->seq && !is_message(ours) &&
+                  !is_message(theirs) && has_come_to(comm, theirs)))
+        return coll__history_get(coll__history_of(comm, theirs), theirs->seq,
+                                 mine);
+    *mine = *ours;
+    return 1;
+}
 
-    if (ours && (ours->seq == theirs->seq || is_message(ours) ||
-                 is_message(theirs) || !has_come_to(comm, theirs)))
-        coll__signature_describe(ours, text, COLL__SIGNATURE_TEXT);
-    else if (coll__history_get(history, theirs->seq, &mine))
-        coll__signature_describe(&mine, text, COLL__SIGNATURE_TEXT);
-    else
-        snprintf(text, COLL__SIGNATURE_TEXT,
-                 "something else as its #%llu, more than %d calls ago",
-                 (unsigned long long)theirs->seq, COLL__HISTORY);
+/* Describe a call that the history has forgotten. */
+static void describe_forgotten(const struct coll__signature *theirs,
+                               char text[COLL__SIGNATURE_TEXT])
+{
+    snprintf(text, COLL__SIGNATURE_TEXT,
+             "something else as its #%llu, more than %d calls ago",
+             (unsigned long long)theirs->seq, COLL__HISTORY);
 }
 
 /* Do the ranks run the same call with different algorithms?  *mine is this rank's
@@ -155,15 +156,20 @@ static int mismatch(struct coll_comm *comm, const struct coll__signature *ours,
 {
     char here[COLL__SIGNATURE_TEXT], there[COLL__SIGNATURE_TEXT];
     int are_messages = ours && is_message(ours) && is_message(theirs);
+    const char *advice = COLL__SAME_CALLS;
     struct coll__signature mine;
 
     if (differs_in_way(comm, ours, theirs, &mine))
         return other_way(comm, &mine, peer, theirs);
-    describe_ours(comm, ours, theirs, here);
+    if (find_ours(comm, ours, theirs, &mine)) {
+        coll__signature_describe(&mine, here, sizeof(here));
+        advice = are_messages ? COLL__SAME_SIZE : coll__advice(&mine, theirs);
+    } else {
+        describe_forgotten(theirs, here);
+    }
     coll__signature_describe(theirs, there, sizeof(there));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
-                           comm->rank, here,
-                           are_messages ? SAME_SIZE : COLL__SAME_CALLS);
+                           comm->rank, here, advice);
 }
 
 /* Fail: the signatures agree, but the lengths do not. */

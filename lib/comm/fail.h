@@ -47,7 +47,5 @@ int coll__comm_look_around(struct coll_comm *comm);
 
 #define COLL__DISAGREE                                                         \
     "the ranks disagree: rank %d called %s where rank %d called %s; %s"
-#define COLL__SAME_CALLS                                                       \
-    "all ranks must call the same operations in the same order"
 
 #endif

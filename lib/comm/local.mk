@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/advice.c %D%/advice.h \
 	%D%/algorithm_id.c %D%/algorithm_id.h \
 	%D%/attachment.c %D%/attachment.h \
 	%D%/awaited.h \

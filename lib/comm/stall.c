@@ -25,6 +25,7 @@
  *    collective cannot end before the first rank comes to it.
  */
 #include "lib/comm/stall.h"
+#include "lib/comm/advice.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
@@ -89,13 +90,14 @@ static int is_stuck_before(struct coll_comm *comm,
 /* Write both calls into text; `mine` is what this rank called. */
 static enum coll__verdict disagree(const struct coll_comm *comm,
                                    const struct coll__ctrl_call *call,
-                                   const char *mine, char text[COLL__TEXT_MAX])
+                                   const char *mine, const char *advice,
+                                   char text[COLL__TEXT_MAX])
 {
     char theirs[COLL__SIGNATURE_TEXT];
 
     coll__signature_describe(&call->sig, theirs, sizeof(theirs));
     snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, mine, call->rank,
-             theirs, COLL__SAME_CALLS);
+             theirs, advice);
     return VERDICT_NEVER;
 }
 
@@ -126,14 +128,15 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
         atomic_load_explicit(&history->n_started, memory_order_acquire);
 
     if (n < call->sig.seq)
-        return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
+        return apart ? disagree(comm, call, apart, COLL__SAME_CALLS, text)
+                     : VERDICT_LATE;
     if (!coll__history_get(history, call->sig.seq, &mine) ||
         !memcmp(&mine, &call->sig, sizeof(mine)))
         return VERDICT_HERE;
     if (coll__algorithm_ids_differ(&mine, &call->sig))
         return disagree_in_way(comm, call, &mine, text);
     coll__signature_describe(&mine, what, sizeof(what));
-    return disagree(comm, call, what, text);
+    return disagree(comm, call, what, coll__advice(&mine, &call->sig), text);
 }
 
 /* Another rank asks about a send or receive whose peer is this rank. */
@@ -153,11 +156,11 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
     if (atomic_load_explicit(n, memory_order_relaxed) >= call->sig.seq)
         return VERDICT_HERE;
     if (apart)
-        return disagree(comm, call, apart, text);
+        return disagree(comm, call, apart, COLL__SAME_CALLS, text);
     if (!is_stuck)
         return VERDICT_LATE;
     coll__signature_describe(&mine, what, sizeof(what));
-    return disagree(comm, call, what, text);
+    return disagree(comm, call, what, COLL__SAME_CALLS, text);
 }
 
 enum coll__verdict coll__stall_judge(struct coll_comm *comm,

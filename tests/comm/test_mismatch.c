@@ -37,6 +37,13 @@ static int disagree_op(struct coll_comm *comm, int is_odd)
                           comm, NULL);
 }
 
+/* Two fields differ: these are probably two different calls. */
+static int disagree_count_and_op(struct coll_comm *comm, int is_odd)
+{
+    return coll_allreduce(x, y, is_odd ? 20 : 30, COLL_I32,
+                          is_odd ? COLL_MAX : COLL_SUM, comm, NULL);
+}
+
 static int disagree_collective(struct coll_comm *comm, int is_odd)
 {
     return is_odd ? coll_barrier(comm, NULL)
@@ -153,25 +160,41 @@ static int disagree_way(struct coll_comm *comm, int is_odd)
 struct disagreement {
     int (*call)(struct coll_comm *comm, int is_odd);
     const char *all, *odd; /* both calls in words */
+    const char *advice;
 };
 
 static const struct disagreement disagreements[] = {
-    {disagree_count, "allreduce #2 (100 i32, sum)", "#2 (99 i32, sum)"},
-    {disagree_type, "allreduce #2 (1 i32, sum)", "#2 (1 f32, sum)"},
-    {disagree_op, "allreduce #2 (5000 i32, sum)", "#2 (5000 i32, max)"},
-    {disagree_collective, "allreduce #2 (10 i32, sum)", "barrier #2"},
-    {disagree_zero, "allgather #2 (10 i32)", "allgather #2 (0 i32)"},
-    {disagree_root, "i32, root 0)", "i32, root 1)"},
-    {disagree_receivers, "i32, root 1)", "i32, root 2)"},
-    {disagree_polling, "i32, root 1)", "i32, root 2)"},
-    {disagree_reduce_root, "sum, root 0)", "sum, root 2)"},
-    {disagree_counts, "allgatherv #2 (i32, counts with", "digest "},
-    {disagree_scattered, "scatterv #2 (i32, max, counts with", "digest "},
-    {disagree_way, "#2 (4 i32, sum) by one_shot",
-     "#2 (4 i32, sum) by binomial"},
-    {disagree_gatherv, "gatherv #2 (i32, root 0)", "sent 44 bytes"},
-    {disagree_scatterv, "scatterv #2 (i32, root 0)", "takes 44"},
-    {disagree_alltoallv, "alltoallv #2 (i32)", "sent 44 bytes"},
+    {disagree_count, "allreduce #2 (100 i32, sum)", "#2 (99 i32, sum)",
+     "must pass the same count"},
+    {disagree_type, "allreduce #2 (1 i32, sum)", "#2 (1 f32, sum)",
+     "must pass the same type"},
+    {disagree_op, "allreduce #2 (5000 i32, sum)", "#2 (5000 i32, max)",
+     "must pass the same op"},
+    {disagree_count_and_op, "allreduce #2 (30 i32, sum)", "#2 (20 i32, max)",
+     "the same operations in the same order"},
+    {disagree_collective, "allreduce #2 (10 i32, sum)", "barrier #2",
+     "the same operations in the same order"},
+    {disagree_zero, "allgather #2 (10 i32)", "allgather #2 (0 i32)",
+     "must pass the same count"},
+    {disagree_root, "i32, root 0)", "i32, root 1)", "must pass the same root"},
+    {disagree_receivers, "i32, root 1)", "i32, root 2)",
+     "must pass the same root"},
+    {disagree_polling, "i32, root 1)", "i32, root 2)",
+     "must pass the same root"},
+    {disagree_reduce_root, "sum, root 0)", "sum, root 2)",
+     "must pass the same root"},
+    {disagree_counts, "allgatherv #2 (i32, counts with", "digest ",
+     "must pass the same counts"},
+    {disagree_scattered, "scatterv #2 (i32, max, counts with", "digest ",
+     "must pass the same counts"},
+    {disagree_way, "#2 (4 i32, sum) by one_shot", "#2 (4 i32, sum) by binomial",
+     "set coll_args.algo alike"},
+    {disagree_gatherv, "gatherv #2 (i32, root 0)", "sent 44 bytes",
+     "at both ends must be equal"},
+    {disagree_scatterv, "scatterv #2 (i32, root 0)", "takes 44",
+     "at both ends must be equal"},
+    {disagree_alltoallv, "alltoallv #2 (i32)", "sent 44 bytes",
+     "at both ends must be equal"},
 };
 
 static int disagree(struct world_rank *me)
@@ -189,6 +212,7 @@ static int disagree(struct world_rank *me)
     WORLD_CHECK(me, strstr(coll_last_error(), d->all));
     WORLD_CHECK(me, strstr(coll_last_error(), d->odd));
     WORLD_CHECK(me, strstr(coll_last_error(), "rank 1"));
+    WORLD_CHECK(me, strstr(coll_last_error(), d->advice));
     /* it stays so, and every call says it again */
     EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_MISMATCH, d->odd);
     WORLD_CHECK(me, coll_comm_async_error(comm) == COLL_ERR_MISMATCH);

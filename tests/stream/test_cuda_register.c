@@ -355,6 +355,13 @@ static const char *const words[N_OTHER] = {
     [ROOT_AND_PLACE] = "root 2, registered buffers with digest",
 };
 
+static const char *const advice[N_OTHER] = {
+    [MEMORY] = "must pass the same place of a registered buffer",
+    [PLACE] = "must pass the same place of a registered buffer",
+    [ROOT] = "must pass the same root",
+    [ROOT_AND_PLACE] = "must pass the same root",
+};
+
 /* What this rank passes; of others there are digests. */
 static const char *own_places(enum other other, int is_last)
 {
@@ -398,6 +405,7 @@ static int differ(struct world_rank *me)
                         COLL_ERR_MISMATCH);
     WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
     WORLD_CHECK(me, strstr(coll_last_error(), words[other]));
+    WORLD_CHECK(me, strstr(coll_last_error(), advice[other]));
     coll_comm_destroy(k->r.comm);
     free(k);
     return 0;
