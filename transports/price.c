@@ -66,7 +66,7 @@ void coll__price_tcp(const struct coll__addr *to, struct coll__link *link)
 {
     char name[COLL__INTERFACE_NAME];
 
-    coll__net_way(to, name);
+    coll__net_interface_to(to, name);
     price_interface(name, link);
 }
 

@@ -214,15 +214,15 @@ static void init_in(struct shm *shm, int channel, int local, int pid)
 static int make_active(struct shm *shm)
 {
     size_t n = (size_t)shm->local_size;
-    char *room = calloc(2 * (size_t)shm->n_lanes, sizeof(void *));
+    char *lists = calloc(2 * (size_t)shm->n_lanes, sizeof(void *));
 
-    shm->active_room = room;
-    for (int c = 0; room && c < COLL__CHANNELS; c++) {
-        shm->active[c].out = (struct shm_out **)room;
-        shm->active[c].in = (struct shm_in **)(room + n * sizeof(void *));
-        room += 2 * n * sizeof(void *);
+    shm->active_lists = lists;
+    for (int c = 0; lists && c < COLL__CHANNELS; c++) {
+        shm->active[c].out = (struct shm_out **)lists;
+        shm->active[c].in = (struct shm_in **)(lists + n * sizeof(void *));
+        lists += 2 * n * sizeof(void *);
     }
-    return room ? COLL_OK : COLL_ERR_NOMEM;
+    return lists ? COLL_OK : COLL_ERR_NOMEM;
 }
 
 static int make_ends(struct shm *shm, const struct coll__tp_env *env)
@@ -281,7 +281,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
         coll__segment_unmap(shm->segment);
     free(shm->out);
     free(shm->in);
-    free(shm->active_room);
+    free(shm->active_lists);
     free(shm->cells.of_line);
     free(shm->cells.state);
     free(shm->base.published);

@@ -87,7 +87,7 @@ static void tell(const struct tcp_conn *conn, const struct coll__addr *addr)
 {
     char at[COLL__ADDR_TEXT], name[COLL__INTERFACE_NAME];
 
-    coll__net_way(addr, name);
+    coll__net_interface_to(addr, name);
     coll__net_peer_text(conn->fd, at);
     log_info("tcp", "rank %d is at %s, by %s%s%s%s", conn->rank, at,
              *name ? name : "an interface without a name",
@@ -171,7 +171,7 @@ int tcp__count_ways(const struct tcp_card *card)
     int i = 0;
 
     for (; i < card->n_alike; i++) {
-        coll__net_way(&card->addrs[i], names[i]);
+        coll__net_interface_to(&card->addrs[i], names[i]);
         if (!*names[i])
             break;
         for (int k = 0; k < i; k++)

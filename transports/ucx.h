@@ -113,7 +113,7 @@ struct ucx_in {
     size_t n;
     void *data;
     void *copy; /* grows as needed, and is kept */
-    size_t room;
+    size_t capacity;
     struct coll__xfer *xfer; /* while moving; NULL: no transfer waits any more */
     void *bounce;            /* while moving, to be reduced from */
     ucs_status_t rc;         /* while in ucx->fetched */
@@ -223,7 +223,7 @@ struct ucx_worker {
     size_t address_len;
 
     struct ucx **comms; /* by the low half of their number, NULL: free */
-    uint32_t n_comms;   /* the room there */
+    uint32_t n_comms;   /* capacity */
     uint32_t n_numbers; /* given so far */
     struct ucx_link *links, *work;
     struct ucx_link *buckets[UCX_BUCKETS]; /* the links by their names */
@@ -300,10 +300,10 @@ struct ucx_limits {
 
 /* Find what a communicator with that many new links needs. */
 void coll__ucx_limits_get(int n_links, int is_meshed, int has_worker,
-                          struct ucx_limits *room);
+                          struct ucx_limits *limits);
 
 /* Returns COLL_OK, or COLL_ERR_SYSTEM (logged) if that rank lacks file descriptors. */
-int coll__ucx_limits_judge(const struct ucx_limits *room, int rank);
+int coll__ucx_limits_judge(const struct ucx_limits *limits, int rank);
 
 /* Returns COLL_OK, or COLL_ERR_SYSTEM (logged) if UCX's files would exceed the file size
  * limit, which would kill this process. */

@@ -56,7 +56,7 @@ static int n_entries(const char *path)
 }
 
 void coll__ucx_limits_get(int n_links, int is_meshed, int has_worker,
-                          struct ucx_limits *room)
+                          struct ucx_limits *limits)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     int n_devices = n_entries("/sys/class/infiniband");
@@ -64,23 +64,24 @@ void coll__ucx_limits_get(int n_links, int is_meshed, int has_worker,
     if (!is_meshed)
         n_links = n_links < LINKS_AT_USE ? n_links : LINKS_AT_USE;
     getrlimit(RLIMIT_NOFILE, &limit);
-    room->limit = limit.rlim_cur;
-    room->n_needed = FDS_LINK * n_links;
+    limits->limit = limit.rlim_cur;
+    limits->n_needed = FDS_LINK * n_links;
     if (!has_worker)
-        room->n_needed +=
+        limits->n_needed +=
             FDS_WORKER + FDS_NETWORK * n_networks() + FDS_DEVICE * n_devices;
-    room->n_free = coll__files_left(room->n_needed);
+    limits->n_free = coll__files_left(limits->n_needed);
 }
 
-int coll__ucx_limits_judge(const struct ucx_limits *room, int rank)
+int coll__ucx_limits_judge(const struct ucx_limits *limits, int rank)
 {
-    if (room->n_free >= room->n_needed)
+    if (limits->n_free >= limits->n_needed)
         return COLL_OK;
     log_error("ucx",
               "UCX needs %d file descriptors on rank %d, and %d of "
               "`ulimit -n` %llu are left there; raise it by %d at least",
-              room->n_needed, rank, room->n_free,
-              (unsigned long long)room->limit, room->n_needed - room->n_free);
+              limits->n_needed, rank, limits->n_free,
+              (unsigned long long)limits->limit,
+              limits->n_needed - limits->n_free);
     return COLL_ERR_SYSTEM;
 }
 

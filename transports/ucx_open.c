@@ -35,7 +35,7 @@ struct hello {
     int32_t n_new; /* links that it has to make */
     struct ucx_id id;
     uint64_t number;
-    struct ucx_limits room;
+    struct ucx_limits limits;
 };
 
 /* Price links to other hosts by the network device. */
@@ -97,8 +97,8 @@ static int take_worker(struct ucx *ucx, int index, struct hello *mine)
     if (!coll__ucx_worker_exists(index, ucx->rails->devices)) {
         if (ucx->rails->n)
             log_info("ucx", "%s", ucx->rails->why);
-        coll__ucx_limits_get(size - 1, size <= mine->mesh, 0, &mine->room);
-        rc = coll__ucx_limits_judge(&mine->room, ucx->base.rank);
+        coll__ucx_limits_get(size - 1, size <= mine->mesh, 0, &mine->limits);
+        rc = coll__ucx_limits_judge(&mine->limits, ucx->base.rank);
         if (rc == COLL_OK)
             rc = coll__ucx_limits_for_files();
     }
@@ -153,7 +153,7 @@ static int agree(const struct coll__tp_env *env, struct hello *mine,
     for (int r = 0; rc == COLL_OK && r < env->size; r++) {
         rc = hellos[r].status;
         if (rc != COLL_OK && mine->status == COLL_OK &&
-            coll__ucx_limits_judge(&hellos[r].room, r) == COLL_OK)
+            coll__ucx_limits_judge(&hellos[r].limits, r) == COLL_OK)
             log_error("ucx",
                       "rank %d could not open UCX: %s; see its log, or "
                       "leave ucx out of COLL_TRANSPORTS",
@@ -249,8 +249,8 @@ static int compare(struct ucx *ucx, const struct coll__tp_env *env,
         return rc;
     mine->n_new = n_new_links(ucx, hellos);
     coll__ucx_limits_get(mine->n_new, is_meshed(hellos, env->size), 1,
-                         &mine->room);
-    return coll__ucx_limits_judge(&mine->room, env->rank);
+                         &mine->limits);
+    return coll__ucx_limits_judge(&mine->limits, env->rank);
 }
 
 /* The workers' addresses, each padded to the longest one's `len` bytes. */

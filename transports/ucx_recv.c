@@ -287,7 +287,7 @@ static ucs_status_t hold(struct ucx_in *in, void *data, uint64_t attr)
         in->hold = HOLD_UCX;
     if (in->hold != HOLD_NONE)
         return UCS_INPROGRESS;
-    if (in->n > in->room) {
+    if (in->n > in->capacity) {
         copy = realloc(in->copy, in->n);
         if (!copy) {
             log_error("ucx",
@@ -298,7 +298,7 @@ static ucs_status_t hold(struct ucx_in *in, void *data, uint64_t attr)
             return UCS_OK;
         }
         in->copy = copy;
-        in->room = in->n;
+        in->capacity = in->n;
     }
     if (in->n)
         memcpy(in->copy, data, in->n);

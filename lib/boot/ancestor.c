@@ -41,14 +41,14 @@ int coll__parent_of(int pid)
 /* Did that process start with this text, and then `end`, in its environment? */
 static int began_with(int pid, const char *text, char end)
 {
-    size_t len = strlen(text), room = 0;
+    size_t len = strlen(text), capacity = 0;
     char path[32], *item = NULL;
     int found = 0;
     FILE *file;
 
     snprintf(path, sizeof(path), "/proc/%d/environ", pid);
     file = fopen(path, "re");
-    while (file && !found && getdelim(&item, &room, '\0', file) > 0)
+    while (file && !found && getdelim(&item, &capacity, '\0', file) > 0)
         found = !strncmp(item, text, len) && item[len] == end;
     if (file)
         fclose(file);

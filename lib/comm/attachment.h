@@ -68,15 +68,15 @@ struct coll__attachment {
     void (*bytes)(const struct coll_comm *comm, struct coll_mem_stats *stats);
 };
 
-/* All attachments, from the lowest room up, then NULL (lib/api/attachments.c). */
+/* All attachments, from the lowest layer up, then NULL (lib/api/attachments.c). */
 extern const struct coll__attachment *const coll__attachments[];
 
-/* Have each attachment take a step: from the lowest room up, and from LIFE_DRAIN on from
- * the highest room down.  A step before LIFE_LEAVE ends at the first failure, later ones
+/* Have each attachment take a step: from the lowest layer up, and from LIFE_DRAIN on from
+ * the highest layer down.  A step before LIFE_LEAVE ends at the first failure, later ones
  * reach every attachment.  Return the first failure. */
 int coll__attachments_step(enum coll__life step, struct coll_comm *comm);
 
-/* Call a function of each attachment, from the lowest room up.  join() stops at the first
+/* Call a function of each attachment, from the lowest layer up.  join() stops at the first
  * failure.  At most one attachment has tell(), and at most one has find(). */
 int coll__attachments_join(struct coll_comm *comm,
                            const struct coll__options *options,

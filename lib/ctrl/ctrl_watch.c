@@ -196,8 +196,8 @@ static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
 /* Connections need descriptors first: they show an end, too. */
 void coll__ctrl_watch(struct coll__ctrl *ctrl)
 {
-    int room = coll__fds_in_tree(ctrl->rank, ctrl->size);
-    int n_left = coll__files_left(room + ctrl->size) - room;
+    int n_needed = coll__fds_in_tree(ctrl->rank, ctrl->size);
+    int n_left = coll__files_left(n_needed + ctrl->size) - n_needed;
 
     for (int r = 0; r < ctrl->size; r++)
         if (is_watchable(ctrl, r) && !is_watched(ctrl, r))

@@ -101,8 +101,8 @@ int coll__net_is_own(const struct coll__addr *addr);
 
 /* Write the name of the interface by which packets to that address leave this host; ""
  * if there is no route.  Nothing is sent. */
-void coll__net_way(const struct coll__addr *to,
-                     char name[COLL__INTERFACE_NAME]);
+void coll__net_interface_to(const struct coll__addr *to,
+                            char name[COLL__INTERFACE_NAME]);
 
 /* Return which processes can connect to the listening socket fd. */
 enum coll__reach coll__net_reach(int fd);

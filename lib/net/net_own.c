@@ -66,7 +66,8 @@ static void name_of(const struct coll__addr *addr,
 }
 
 /* Connect a datagram socket: the kernel then chooses its own address by the route. */
-void coll__net_way(const struct coll__addr *to, char name[COLL__INTERFACE_NAME])
+void coll__net_interface_to(const struct coll__addr *to,
+                            char name[COLL__INTERFACE_NAME])
 {
     struct coll__addr from, addr = *to;
     struct sockaddr_storage sock;
@@ -173,7 +174,7 @@ static int list_own(const struct ifaddrs *list, enum kind kind, int has_six,
     char route[COLL__INTERFACE_NAME];
     int n = 0;
 
-    coll__net_way(&somewhere, route);
+    coll__net_interface_to(&somewhere, route);
     for (const struct ifaddrs *i = list; i && n < MAX_OWN; i = i->ifa_next) {
         struct coll__addr addr;
 

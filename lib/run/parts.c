@@ -76,7 +76,7 @@ static size_t sort(const struct coll__parts *parts, size_t *order,
 int coll__parts_overlap(const struct coll__parts *parts,
                         struct coll__sorter *sorter)
 {
-    size_t *order = sorter->room;
+    size_t *order = sorter->scratch;
     size_t n = sort(parts, order, order + parts->n, &sorter->n_looks);
 
     for (size_t i = 1; i < n; i++)
@@ -89,7 +89,7 @@ int coll__parts_overlap(const struct coll__parts *parts,
 int coll__parts_meet(const struct coll__parts *a, const struct coll__parts *b,
                      struct coll__sorter *sorter)
 {
-    size_t *of_a = sorter->room, *of_b = of_a + a->n, *spare = of_b + b->n;
+    size_t *of_a = sorter->scratch, *of_b = of_a + a->n, *spare = of_b + b->n;
     size_t n_a = sort(a, of_a, spare, &sorter->n_looks);
     size_t n_b = sort(b, of_b, spare, &sorter->n_looks);
     uintptr_t far_a = 0, far_b = 0; /* where the parts before end */

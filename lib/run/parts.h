@@ -16,7 +16,7 @@ struct coll__parts {
 
 /* Memory for sorting, so that a check allocates nothing. */
 struct coll__sorter {
-    size_t *room;   /* [3n] */
+    size_t *scratch; /* [3n] */
     size_t n_looks; /* at parts, so far */
 };
 

@@ -151,8 +151,8 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
 
     append(queue, request);
     if (is_first && request->call.is_p2p)
-        coll__history_aside(coll__history_of(comm, &request->call.sig),
-                            &request->call.sig);
+        coll__history_p2p(coll__history_of(comm, &request->call.sig),
+                          &request->call.sig);
     if (is_first || request->call.is_p2p)
         begin(request);
 }
@@ -320,8 +320,8 @@ static void end_message(struct coll_request *request)
 
     take_out(request);
     if (was_first)
-        coll__history_aside(history_of(request),
-                            queue->first ? &queue->first->call.sig : NULL);
+        coll__history_p2p(history_of(request),
+                          queue->first ? &queue->first->call.sig : NULL);
     if (coll__trace_is_on())
         trace(request);
     if (request->call.stall.said)

@@ -28,8 +28,8 @@ static int run_open(struct coll_comm *comm)
         run->queues[c].last = &run->queues[c].first;
     coll__ended_init(&run->ended);
     run->packed = calloc(2 * n, sizeof(*run->packed));
-    run->sorter.room = calloc(3 * n, sizeof(*run->sorter.room));
-    return run->packed && run->sorter.room ? COLL_OK : COLL_ERR_NOMEM;
+    run->sorter.scratch = calloc(3 * n, sizeof(*run->sorter.scratch));
+    return run->packed && run->sorter.scratch ? COLL_OK : COLL_ERR_NOMEM;
 }
 
 /* Is the progress thread wanted from the start? */
@@ -102,7 +102,7 @@ static int run_free(struct coll_comm *comm)
     coll__requests_forget_own(comm);
     coll__cache_forget(comm);
     free(run->packed);
-    free(run->sorter.room);
+    free(run->sorter.scratch);
     for (int c = 0; c < COLL__CHANNELS; c++)
         free(run->queues[c].stage);
     free(run);

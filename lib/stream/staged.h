@@ -37,8 +37,8 @@ struct coll__job {
     uint32_t k, n_all; /* the next piece; the most pieces of any rank */
     int asks;          /* is n_all still unknown? */
     uint64_t most[2];  /* this rank's number of pieces; the largest */
-    struct coll_request **running; /* [room] */
-    int n_running, room;           /* requests under way; capacity */
+    struct coll_request **running; /* [capacity] */
+    int n_running, capacity;       /* requests under way */
     atomic_int n_users; /* the host, and the caller while it enqueues */
 };
 

@@ -160,8 +160,9 @@ int coll__job_new(const struct coll_comm *comm, const struct coll__batch *batch,
 
     if (!job)
         goto fail;
-    job->room = coll__is_p2p(collective) ? 2 * COLL__CUT_UNITS + batch->n : 1;
-    job->running = calloc((size_t)job->room, sizeof(*job->running));
+    job->capacity =
+        coll__is_p2p(collective) ? 2 * COLL__CUT_UNITS + batch->n : 1;
+    job->running = calloc((size_t)job->capacity, sizeof(*job->running));
     job->calls = calloc((size_t)batch->n, sizeof(*job->calls));
     if (!job->running || !job->calls)
         goto fail;

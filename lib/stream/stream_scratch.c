@@ -7,45 +7,45 @@
 
 #include <stdlib.h>
 
-struct coll__stream_room {
-    struct coll__stream_room *next;
+struct coll__stream_block {
+    struct coll__stream_block *next;
     void *at;
     size_t len;
 };
 
 int coll__stream_scratch_have(struct coll__stream_scratch *scratch, size_t len)
 {
-    struct coll__stream_room *room;
+    struct coll__stream_block *block;
 
     if (len <= scratch->len)
         return COLL_OK;
-    room = malloc(sizeof(*room));
-    if (!room) {
+    block = malloc(sizeof(*block));
+    if (!block) {
         log_error("api", "no memory for an operation of a stream");
         return COLL_ERR_NOMEM;
     }
-    room->len = max_size(len, 2 * scratch->len);
-    room->at = coll__device_cuda.alloc(room->len);
-    if (!room->at) {
-        free(room);
+    block->len = max_size(len, 2 * scratch->len);
+    block->at = coll__device_cuda.alloc(block->len);
+    if (!block->at) {
+        free(block);
         return COLL_ERR_NOMEM;
     }
-    room->next = scratch->rooms;
-    scratch->rooms = room;
-    scratch->at = room->at;
-    scratch->len = room->len;
-    scratch->taken += room->len;
+    block->next = scratch->blocks;
+    scratch->blocks = block;
+    scratch->at = block->at;
+    scratch->len = block->len;
+    scratch->taken += block->len;
     return COLL_OK;
 }
 
 void coll__stream_scratch_free(struct coll__stream_scratch *scratch)
 {
-    while (scratch->rooms) {
-        struct coll__stream_room *room = scratch->rooms;
+    while (scratch->blocks) {
+        struct coll__stream_block *block = scratch->blocks;
 
-        scratch->rooms = room->next;
-        coll__device_cuda.free(room->at, room->len);
-        free(room);
+        scratch->blocks = block->next;
+        coll__device_cuda.free(block->at, block->len);
+        free(block);
     }
     *scratch = (struct coll__stream_scratch){0};
 }

@@ -10,7 +10,7 @@
 struct coll__stream_scratch {
     void *at;                        /* NULL: there is none */
     size_t len, taken;               /* bytes there, and in all */
-    struct coll__stream_room *rooms; /* all that there ever was */
+    struct coll__stream_block *blocks; /* all that there ever was */
 };
 
 /* Make sure that `at` has len bytes, on the current context's device.  An older buffer

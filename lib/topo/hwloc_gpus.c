@@ -75,9 +75,9 @@ static int add_matrix(struct coll__topo *topo,
                       const struct coll__gpu_seen *gpus, int n,
                       const unsigned char *nvlink)
 {
-    size_t room = (size_t)n;
-    hwloc_obj_t *objects = calloc(room, sizeof(*objects));
-    hwloc_uint64_t *values = calloc(room * room, sizeof(*values));
+    size_t capacity = (size_t)n;
+    hwloc_obj_t *objects = calloc(capacity, sizeof(*objects));
+    hwloc_uint64_t *values = calloc(capacity * capacity, sizeof(*values));
     hwloc_distances_add_handle_t handle = NULL;
     int is_full = objects && values, n_objects = 0;
 

@@ -49,39 +49,35 @@ int coll__history_get(struct coll__history *h, uint64_t seq,
 
 /* ---- where a rank is ----------------------------------------------------- */
 
-void coll__history_aside(struct coll__history *h,
-                         const struct coll__signature *sig)
+void coll__history_p2p(struct coll__history *h,
+                       const struct coll__signature *sig)
 {
-    unsigned version = atomic_load_explicit(&h->aside_version,
-                                            memory_order_relaxed);
+    unsigned version =
+        atomic_load_explicit(&h->p2p_version, memory_order_relaxed);
     uint64_t words[3] = {0};
 
     if (sig)
         memcpy(words, sig, sizeof(words));
-    atomic_store_explicit(&h->aside_version, version + 1,
-                          memory_order_relaxed);
+    atomic_store_explicit(&h->p2p_version, version + 1, memory_order_relaxed);
     for (int i = 0; i < 3; i++)
-        atomic_store_explicit(&h->aside[i], words[i], memory_order_release);
-    atomic_store_explicit(&h->aside_version, version + 2,
-                          memory_order_release);
+        atomic_store_explicit(&h->p2p[i], words[i], memory_order_release);
+    atomic_store_explicit(&h->p2p_version, version + 2, memory_order_release);
 }
 
 /* Read the send or receive that this rank is in.  Returns 1 and *sig, or 0 if there is
  * none. */
-static int get_aside(struct coll__history *h, struct coll__signature *sig)
+static int get_p2p(struct coll__history *h, struct coll__signature *sig)
 {
     uint64_t words[3];
     unsigned version;
 
     do {
-        version = atomic_load_explicit(&h->aside_version,
-                                       memory_order_acquire);
+        version = atomic_load_explicit(&h->p2p_version, memory_order_acquire);
         for (int i = 0; i < 3; i++)
-            words[i] = atomic_load_explicit(&h->aside[i],
-                                            memory_order_acquire);
-    } while (version % 2 || version != atomic_load_explicit(
-                                           &h->aside_version,
-                                           memory_order_relaxed));
+            words[i] = atomic_load_explicit(&h->p2p[i], memory_order_acquire);
+    } while (version % 2 ||
+             version !=
+                 atomic_load_explicit(&h->p2p_version, memory_order_relaxed));
     memcpy(sig, words, sizeof(*sig));
     return sig->seq != 0;
 }
@@ -104,15 +100,15 @@ static int describe_collective(struct coll__history *h, int *is_under_way,
 void coll__history_where(struct coll__history *h, char *text, size_t len)
 {
     struct coll__signature sig;
-    char what[COLL__SIGNATURE_TEXT], aside[COLL__SIGNATURE_TEXT];
+    char what[COLL__SIGNATURE_TEXT], p2p[COLL__SIGNATURE_TEXT];
     int is_in, is_known = describe_collective(h, &is_in, what);
 
-    if (get_aside(h, &sig)) {
-        coll__signature_describe(&sig, aside, sizeof(aside));
+    if (get_p2p(h, &sig)) {
+        coll__signature_describe(&sig, p2p, sizeof(p2p));
         if (is_known && is_in)
-            snprintf(text, len, "in %s and %s", what, aside);
+            snprintf(text, len, "in %s and %s", what, p2p);
         else
-            snprintf(text, len, "in %s", aside);
+            snprintf(text, len, "in %s", p2p);
     } else if (is_known) {
         snprintf(text, len, "%s %s", is_in ? "in" : "after", what);
     } else {

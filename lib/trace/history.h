@@ -24,8 +24,8 @@ struct coll__history {
 
     /* The send or receive that this rank is in; ranks do not compare these.  The
      * version is odd during a write; all words are 0 if there is none. */
-    _Atomic unsigned aside_version;
-    _Atomic uint64_t aside[3];
+    _Atomic unsigned p2p_version;
+    _Atomic uint64_t p2p[3];
 };
 
 /* Is it time to look for messages of operations that other ranks called instead of this
@@ -46,8 +46,8 @@ void coll__history_start(struct coll__history *h,
 void coll__history_end(struct coll__history *h, uint64_t seq);
 
 /* Note the send or receive that the rank is in from now on; NULL for none. */
-void coll__history_aside(struct coll__history *h,
-                         const struct coll__signature *sig);
+void coll__history_p2p(struct coll__history *h,
+                       const struct coll__signature *sig);
 
 /* Get the signature of operation seq (from 1 on).  Returns 1, or 0 if it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,

@@ -10,16 +10,16 @@ _Thread_local size_t coll__map_looks;
 
 int coll__map_init(struct coll__map *map, size_t n)
 {
-    size_t room = 4;
+    size_t capacity = 4;
 
-    while (room < 2 * n)
-        room *= 2;
-    *map = (struct coll__map){.mask = room - 1};
-    map->keys = malloc(room * sizeof(*map->keys));
-    map->values = malloc(room * sizeof(*map->values));
+    while (capacity < 2 * n)
+        capacity *= 2;
+    *map = (struct coll__map){.mask = capacity - 1};
+    map->keys = malloc(capacity * sizeof(*map->keys));
+    map->values = malloc(capacity * sizeof(*map->values));
     if (!map->keys || !map->values)
         return COLL_ERR_NOMEM;
-    memset(map->values, -1, room * sizeof(*map->values));
+    memset(map->values, -1, capacity * sizeof(*map->values));
     return COLL_OK;
 }
 

@@ -162,11 +162,11 @@ void stream_fill(const struct deed *d, struct stage *s)
 }
 
 static int read_in_place(const struct coll__algo *algo, const struct deed *d,
-                         const struct coll__slots *room, const struct stage *s,
+                         const struct coll__slots *slots, const struct stage *s,
                          struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = s->rank->tp;
-    struct coll__direct of = {algo, &d->pb, room, 1u << BUF_OUT};
+    struct coll__direct of = {algo, &d->pb, slots, 1u << BUF_OUT};
     struct coll__span *direct;
     int rc;
 
@@ -187,8 +187,8 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
 {
     const struct coll__stream_tp *tp = s->rank->tp;
     int by_kernel = tp->kernel.most == SIZE_MAX;
-    const struct coll__slots room = {tp->n_slots,
-                                     by_kernel ? tp->kernel.slot : tp->slot};
+    const struct coll__slots slots = {tp->n_slots,
+                                      by_kernel ? tp->kernel.slot : tp->slot};
     struct coll__op op = {.base = d->pb.op};
     struct coll__binding to = {.op = &op,
                                .routes = &s->routes,
@@ -196,7 +196,7 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
                                .is_lent_scratch = 1,
                                .by_kernel = by_kernel};
     struct coll__plan plan;
-    int rc = coll__plan_build_in_slot_order(algo, &d->pb, &room, &plan);
+    int rc = coll__plan_build_in_slot_order(algo, &d->pb, &slots, &plan);
 
     if (rc)
         return rc;
@@ -215,7 +215,7 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
         coll__prog_lend(*prog, (void *)s->scratch);
     }
     if (rc == COLL_OK && stream_registers)
-        rc = read_in_place(algo, d, &room, s, *prog);
+        rc = read_in_place(algo, d, &slots, s, *prog);
     return rc;
 }
 
