@@ -25,6 +25,12 @@ static int set_defaults(struct args *args)
     return program_defaults(&coll_train, args);
 }
 
+/* The default's text is the option's own, and no other text is. */
+int args_names_dataset(const struct args *args)
+{
+    return args->dataset != flag_named("dataset")->standard;
+}
+
 /* Return the data set that the folder is named after, or NULL. */
 static const char *dataset_of(const char *dir)
 {
@@ -47,15 +53,15 @@ static void guess_dataset(struct args *args)
 {
     const char *name = dataset_of(args->data_dir);
 
-    if (name && args->dataset == flag_named("dataset")->standard)
+    if (name && !args_names_dataset(args))
         args->dataset = name;
 }
 
 /* --synthetic trains on made-up images and keeps nothing. */
 static int judge_synthetic(struct args *args)
 {
-    if (*args->data_dir || (args->dataset != flag_named("dataset")->standard &&
-                            strcmp(args->dataset, "synthetic")))
+    if (*args->data_dir ||
+        (args_names_dataset(args) && strcmp(args->dataset, "synthetic")))
         return train_refuse("--synthetic makes its images up; leave --dataset "
                             "and --data-dir out");
     if (*args->checkpoint || *args->resume)

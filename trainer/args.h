@@ -86,6 +86,9 @@ struct args {
 int args_parse(struct args *args, int argc, char **argv);
 void args_fini(struct args *args);
 
+/* Return 1 if the user has named the data set, by --dataset or by a folder of its name. */
+int args_names_dataset(const struct args *args);
+
 /* Divide --global-batch-size, if it is given, by the number of ranks and the
  * parts of --accum.
  *

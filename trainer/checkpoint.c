@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define MAGIC 0x54504b434c4c4f43u /* "COLLCKPT" */
-#define FORMAT 2
+#define FORMAT 3
+#define OLD_FORMAT 2 /* without the data set; is read, and not written */
 
 enum word {
     W_MAGIC,
@@ -31,13 +32,15 @@ enum word {
     W_BATCH,
     W_SHARD,
     W_DROPS_REST,
-    N_WORDS
+    N_OLD_WORDS,
+    W_DATASET = N_OLD_WORDS, /* its name, filled up with zeros */
+    N_WORDS = W_DATASET + CHECKPOINT_NAME / sizeof(uint64_t)
 };
 
 /* The bytes of a checkpoint: words, floats, CRC. */
 struct image {
     unsigned char *bytes;
-    size_t len;
+    size_t len, n_words;
 };
 
 static size_t n_floats(const struct checkpoint *c)
@@ -45,9 +48,9 @@ static size_t n_floats(const struct checkpoint *c)
     return c->n_params + c->n_state + c->n_running;
 }
 
-static size_t image_len(const struct checkpoint *c)
+static size_t image_len(const struct checkpoint *c, size_t n_words)
 {
-    return N_WORDS * sizeof(uint64_t) + n_floats(c) * sizeof(float) +
+    return n_words * sizeof(uint64_t) + n_floats(c) * sizeof(float) +
            sizeof(uint32_t);
 }
 
@@ -67,9 +70,22 @@ static uint64_t get_word(const struct image *im, enum word w)
 /* Return the parameters, which state and running statistics follow. */
 static const float *get_floats(const struct image *im)
 {
-    const void *floats = im->bytes + N_WORDS * sizeof(uint64_t);
+    const void *floats = im->bytes + im->n_words * sizeof(uint64_t);
 
     return floats; /* aligned, as the words before them are */
+}
+
+/* Copy the data set's name; "" if the file has none, or one that no data set of this
+ * program can have. */
+static void get_dataset(const struct image *im, char name[CHECKPOINT_NAME])
+{
+    name[0] = '\0';
+    if (im->n_words < N_WORDS)
+        return;
+    memcpy(name, im->bytes + W_DATASET * sizeof(uint64_t), CHECKPOINT_NAME);
+    if (!memchr(name, '\0', CHECKPOINT_NAME) ||
+        name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+        name[0] = '\0';
 }
 
 static uint32_t get_crc(const struct image *im)
@@ -84,7 +100,7 @@ static uint32_t get_crc(const struct image *im)
 
 static int image_make(struct image *im, const struct checkpoint *c)
 {
-    const uint64_t words[N_WORDS] = {
+    uint64_t words[N_WORDS] = {
         [W_MAGIC] = MAGIC,
         [W_VERSION] = FORMAT,
         [W_N_PARAMS] = c->n_params,
@@ -101,7 +117,9 @@ static int image_make(struct image *im, const struct checkpoint *c)
     unsigned char *p;
     uint32_t crc;
 
-    im->len = image_len(c);
+    memcpy(words + W_DATASET, c->dataset, sizeof(c->dataset));
+    im->n_words = N_WORDS;
+    im->len = image_len(c, N_WORDS);
     im->bytes = malloc(im->len);
     if (!im->bytes)
         return train_fail("out of memory for a checkpoint of %zu bytes; use "
@@ -171,7 +189,7 @@ static int cannot_write(const char *noun, const char *path)
 int checkpoint_probe(const char *dir)
 {
     char path[CHECKPOINT_PATH];
-    struct image one = {(unsigned char[]){0}, 1};
+    struct image one = {(unsigned char[]){0}, 1, 0};
 
     if (mkdir(dir, 0777) && errno != EEXIST)
         return cannot_write("checkpoints to", dir);
@@ -378,6 +396,20 @@ fail:
     return -1;
 }
 
+/* Return the words of the file's header.  A damaged version must not hide that the length
+ * is right, since the check sum then tells of the damage. */
+static size_t count_words(const struct image *im, const struct checkpoint *c,
+                          size_t len)
+{
+    uint64_t version = get_word(im, W_VERSION);
+
+    if (len == image_len(c, N_WORDS) || version == FORMAT)
+        return N_WORDS;
+    return len == image_len(c, N_OLD_WORDS) || version == OLD_FORMAT
+               ? N_OLD_WORDS
+               : N_WORDS;
+}
+
 /* Refuse a damaged file; the caller may try an older one. */
 static int damaged(const char *path, const char *how)
 {
@@ -390,29 +422,43 @@ static int damaged(const char *path, const char *how)
 static int judge_file(const struct image *im, const struct checkpoint *c,
                       const char *path, size_t len)
 {
-    if (len == image_len(c) && get_crc(im) != image_crc(im))
+    if (len == image_len(c, im->n_words) && get_crc(im) != image_crc(im))
         return damaged(path, "is damaged: its check sum is wrong");
     if (get_word(im, W_MAGIC) != MAGIC)
         return damaged(path, "is no checkpoint of this coll_train");
-    if (len < N_WORDS * sizeof(uint64_t))
+    if (len < im->n_words * sizeof(uint64_t))
         return damaged(path, "is cut off within its first words");
     return 0;
+}
+
+/* Refuse a file of another model.  Its data set may be the reason. */
+static int other_model(const struct image *im, const struct checkpoint *c,
+                       const char *path)
+{
+    char dataset[CHECKPOINT_NAME];
+    int is_other;
+
+    get_dataset(im, dataset);
+    is_other = *dataset && strcmp(dataset, c->dataset);
+    return train_refuse(
+        "%s holds another model (%llu parameters, not %zu)%s%s; name another "
+        "by --resume",
+        path, (unsigned long long)get_word(im, W_N_PARAMS), c->n_params,
+        is_other ? " of " : "", is_other ? dataset : "");
 }
 
 /* Check that the file is of this run's model and optimizer. */
 static int judge_run(const struct image *im, const struct checkpoint *c,
                      const char *path)
 {
-    if (get_word(im, W_VERSION) != FORMAT)
+    if (get_word(im, W_VERSION) !=
+        (im->n_words == N_WORDS ? FORMAT : OLD_FORMAT))
         return train_refuse(
             "%s was made by another version of coll_train; go on "
             "with that one",
             path);
     if (get_word(im, W_N_PARAMS) != c->n_params)
-        return train_refuse(
-            "%s holds another model (%llu parameters, not %zu); "
-            "name another by --resume",
-            path, (unsigned long long)get_word(im, W_N_PARAMS), c->n_params);
+        return other_model(im, c, path);
     if (get_word(im, W_OPTIM) != c->optim ||
         get_word(im, W_N_STATE) != c->n_state)
         return train_refuse("%s was made with another optimizer; resume with "
@@ -432,9 +478,9 @@ static int judge(const struct image *im, const struct checkpoint *c,
         st = judge_run(im, c, path);
     if (st)
         return st;
-    if (len != image_len(c)) {
+    if (len != image_len(c, im->n_words)) {
         train_refuse("%s is cut off: it has %zu bytes of %zu", path, len,
-                     image_len(c));
+                     image_len(c, im->n_words));
         return CHECKPOINT_DAMAGED;
     }
     if (finite_len(get_floats(im), n) < n)
@@ -463,6 +509,7 @@ static void image_take(const struct image *im, struct checkpoint *c)
         .shard = get_word(im, W_SHARD),
         .drops_rest = get_word(im, W_DROPS_REST),
     };
+    get_dataset(im, c->dataset);
     from = take_floats(c->params, from, c->n_params);
     from = take_floats(c->state, from, c->n_state);
     take_floats(c->running, from, c->n_running);
@@ -474,8 +521,9 @@ int checkpoint_load(struct checkpoint *c, const char *path)
     size_t len;
     int st;
 
-    if (image_read(&im, path, image_len(c), &len))
+    if (image_read(&im, path, image_len(c, N_WORDS), &len))
         return -1;
+    im.n_words = count_words(&im, c, len);
     st = judge(&im, c, path, len);
     if (!st) {
         image_take(&im, c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* checkpoint.h - the state of a training run in a file, written by rank 0.
  *
- * DIR/epoch-0003.ckpt: a header of 64-bit words, the parameters, the optimizer's
- * state, the layers' running statistics, and the CRC-32 of all that, in this
- * machine's byte order.
+ * DIR/epoch-0003.ckpt: a header of 64-bit words, the name of the data set, the
+ * parameters, the optimizer's state, the layers' running statistics, and the CRC-32 of
+ * all that, in this machine's byte order.
  * A file appears whole or not at all: it is written under another name, synced
  * and renamed.
  */
@@ -15,6 +15,7 @@
 
 #define CHECKPOINT_PATH 1024
 #define CHECKPOINT_DAMAGED (-2)
+#define CHECKPOINT_NAME 32 /* bytes of a data set's name, with its end */
 
 /* What decides which images are in a step; n_ranks 0: not known. */
 struct checkpoint_steps {
@@ -29,6 +30,7 @@ struct checkpoint {
                     * file's name, epoch-0003+000120.ckpt */
     struct checkpoint_steps steps;
     uint64_t optim;             /* enum optim_kind */
+    char dataset[CHECKPOINT_NAME];   /* "": of an earlier version's file */
     float *params, *state, *running; /* the caller's */
     size_t n_params, n_state, n_running;
 };
@@ -51,6 +53,8 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 /* Read a checkpoint.
  *
  * Shapes:    params, state, running, their lengths and optim are set, and must fit.
+ *            dataset is that of the run, and may be another one than the file's; an
+ *            error sentence about another model names the file's.
  * Result:    0 and the other fields; or with train_error() set and nothing
  *            written -1 (no such file, of another model, optimizer or version),
  *            or CHECKPOINT_DAMAGED, where an older one may be good (cut off, a

@@ -45,8 +45,7 @@ int trainer_has_other_steps(const struct trainer *t)
 static struct checkpoint checkpoint_of(struct trainer *t, float *state)
 {
     size_t n = model_n_params(t->model);
-
-    return (struct checkpoint){
+    struct checkpoint c = {
         .epoch = t->epoch,
         .skip = t->skip,
         .step = t->optim.step,
@@ -60,6 +59,9 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
         .running = model_running(t->model),
         .n_running = model_n_running(t->model),
     };
+
+    snprintf(c.dataset, sizeof(c.dataset), "%s", t->args->dataset);
+    return c;
 }
 
 /* Return memory for the optimizer's state of all parameters: this rank's own,
@@ -86,6 +88,32 @@ void trainer__free_whole(struct trainer *t)
 
 /* ---- resuming, on rank 0 ---- */
 
+static int is_of_other_data(const struct trainer *t, const struct checkpoint *c)
+{
+    return *c->dataset && strcmp(c->dataset, t->args->dataset);
+}
+
+/* Check that the checkpoint is of this run's data set.  It may be of another one if the
+ * user has named this run's: models are trained further on other images, and tested on
+ * them. */
+static int judge_dataset(const struct trainer *t, const struct checkpoint *c,
+                         const char *path)
+{
+    const char *dataset = t->args->dataset;
+
+    if (!is_of_other_data(t, c))
+        return 0;
+    if (!args_names_dataset(t->args))
+        return train_refuse("%s was made with --dataset %s, but this run has "
+                            "%s; give --dataset %s, or --dataset %s if you "
+                            "want other images",
+                            path, c->dataset, dataset, c->dataset, dataset);
+    fprintf(stderr,
+            "coll_train: %s was made with --dataset %s; this run uses %s\n",
+            path, c->dataset, dataset);
+    return 0;
+}
+
 /* Returns what checkpoint_load() does. */
 static int load_checkpoint(struct trainer *t, const char *path)
 {
@@ -105,10 +133,12 @@ static int load_checkpoint(struct trainer *t, const char *path)
         return train_refuse(
             "%s was made with --seed %llu; resume with the same", path,
             (unsigned long long)c.seed);
+    if (judge_dataset(t, &c, path))
+        return -1;
     t->epoch = c.epoch;
     t->optim.step = c.step;
     t->saving.steps = c.steps;
-    if (!trainer_has_other_steps(t))
+    if (!trainer_has_other_steps(t) && !is_of_other_data(t, &c))
         t->skip = c.skip;
     model_changed(t->model);
     return 0;

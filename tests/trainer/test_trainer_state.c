@@ -22,7 +22,8 @@
 #define N_RUNNING 30
 
 static char dir[] = "/tmp/coll-ckpt-XXXXXX";
-#define HEADER 96 /* bytes before the parameters */
+#define HEADER 128    /* bytes before the parameters */
+#define OLD_HEADER 96 /* the same in files of version 2, without the data set */
 
 static float params[N_PARAMS], state[N_STATE], running[N_RUNNING];
 
@@ -39,6 +40,7 @@ static struct checkpoint sample(uint64_t epoch)
                                .seed = 9,
                                .steps = {2, 64, 1, 1},
                                .optim = OPTIM_ADAM,
+                               .dataset = "cifar10",
                                .params = params,
                                .state = state,
                                .n_params = N_PARAMS,
@@ -135,11 +137,13 @@ START_TEST(what_is_saved_is_what_is_loaded)
     loaded.state = s;
     loaded.running = r;
     loaded.steps = (struct checkpoint_steps){0};
+    strcpy(loaded.dataset, "mnist");
     ck_assert_int_eq(checkpoint_newest(dir, path), 1);
     ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
     ck_assert_uint_eq(loaded.epoch, 3);
     ck_assert_uint_eq(loaded.step, 70);
     ck_assert_uint_eq(loaded.seed, 9);
+    ck_assert_str_eq(loaded.dataset, "cifar10");
     ck_assert_mem_eq(&loaded.steps, &c.steps, sizeof(c.steps));
     ck_assert_mem_eq(p, params, sizeof(p));
     ck_assert_mem_eq(s, state, sizeof(s));
@@ -238,8 +242,12 @@ START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
     write_file(path, (const unsigned char *)"hello", 5);
     assert_damaged(path, "no checkpoint of this coll_train");
     c.n_params--;
+    strcpy(c.dataset, "mnist");
     ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
-    assert_refused(path, "another model");
+    assert_refused(path, "another model (99 parameters, not 100) of mnist;");
+    strcpy(c.dataset, "cifar10"); /* that of this run */
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    assert_refused(path, "another model (99 parameters, not 100); name");
     c = sample(1);
     c.optim = OPTIM_SGD;
     c.n_state = N_PARAMS;
@@ -273,6 +281,83 @@ START_TEST(a_checkpoint_of_another_version_is_refused)
     ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
     change_file(path, sizeof(version), &version, sizeof(version));
     assert_refused(path, "another version");
+}
+END_TEST
+
+/* Turn a file into one of version 2, which has no data set. */
+static void make_old(const char *path)
+{
+    static unsigned char bytes[4096];
+    const uint64_t version = 2;
+    size_t n = read_file(path, bytes, sizeof(bytes));
+
+    memmove(bytes + OLD_HEADER, bytes + HEADER, n - HEADER);
+    write_file(path, bytes, n - HEADER + OLD_HEADER);
+    change_file(path, sizeof(version), &version, sizeof(version));
+}
+
+START_TEST(a_checkpoint_without_a_data_set_is_read)
+{
+    struct checkpoint c = sample(3), loaded = sample(0);
+    float p[N_PARAMS], s[N_STATE], r[N_RUNNING];
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, "epoch-0003.ckpt");
+    c = sample(3);
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    make_old(path);
+    loaded.params = p;
+    loaded.state = s;
+    loaded.running = r;
+    ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
+    ck_assert_uint_eq(loaded.epoch, 3);
+    ck_assert_str_eq(loaded.dataset, "");
+    ck_assert_mem_eq(p, params, sizeof(p));
+    ck_assert_mem_eq(s, state, sizeof(s));
+    ck_assert_mem_eq(r, running, sizeof(r));
+}
+END_TEST
+
+/* Wherever one bit differs, and wherever the file ends. */
+START_TEST(a_damaged_checkpoint_without_a_data_set_is_known)
+{
+    static unsigned char bytes[4096];
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH];
+    size_t n;
+
+    path_of(path, "epoch-0001.ckpt");
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    make_old(path);
+    n = read_file(path, bytes, sizeof(bytes));
+    for (size_t at = 0; at < n; at++) {
+        bytes[at] ^= 4;
+        write_file(path, bytes, n);
+        bytes[at] ^= 4;
+        assert_damaged(path, "its check sum is wrong");
+        write_file(path, bytes, at);
+        assert_damaged(path, at < 8 ? "no checkpoint" : "cut off");
+    }
+}
+END_TEST
+
+/* A name that this program would not write is not printed. */
+START_TEST(a_data_set_of_foreign_bytes_is_not_known)
+{
+    static const char *const names[] = {"\033[2J", "a b", "\xff\xfe"};
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH], full[32];
+
+    path_of(path, "epoch-0001.ckpt");
+    for (int i = 0; i < 4; i++) {
+        c = sample(1);
+        ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+        memset(full, 'x', sizeof(full)); /* has no end */
+        change_file(path, OLD_HEADER, i < 3 ? names[i] : full,
+                    i < 3 ? strlen(names[i]) + 1 : sizeof(full));
+        ck_assert_msg(!checkpoint_load(&c, path), "%s", train_error());
+        ck_assert_str_eq(c.dataset, "");
+    }
 }
 END_TEST
 
@@ -396,6 +481,9 @@ static Suite *make_suite(void)
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_damaged);
     tcase_add_test(files, a_checkpoint_damaged_anywhere_is_known);
     tcase_add_test(files, a_checkpoint_of_another_version_is_refused);
+    tcase_add_test(files, a_checkpoint_without_a_data_set_is_read);
+    tcase_add_test(files, a_damaged_checkpoint_without_a_data_set_is_known);
+    tcase_add_test(files, a_data_set_of_foreign_bytes_is_not_known);
     tcase_add_test(files, older_checkpoints_come_in_order);
     tcase_add_test(files,
                    a_file_of_another_kind_model_or_optimizer_is_refused);

@@ -204,6 +204,51 @@ resume_damaged() {
         --resume auto --model cnn
 }
 
+# make_idx FOLDER: 64 black images and their labels, as training and as test set.
+make_idx() {
+    mkdir "$1"
+    for part in train t10k; do
+        { printf '\0\0\10\3\0\0\0\100\0\0\0\34\0\0\0\34'; head -c 50176 /dev/zero; } \
+            > "$1/$part-images-idx3-ubyte"
+        { printf '\0\0\10\1\0\0\0\100'; head -c 64 /dev/zero; } > "$1/$part-labels-idx1-ubyte"
+    done
+}
+
+# A checkpoint is taken for another data set only if the user names that set.
+# shellcheck disable=SC2086
+resume_other_data() {
+    make_idx images
+    set -- --model net --batch-size 16 --data-dir images
+    accept "$collrun" -n 2 "$train" "$@" --dataset mnist --epochs 1 --checkpoint digits
+    made='digits/epoch-0001.ckpt was made with --dataset mnist'
+    for ranks in 1 2; do
+        refuse 2 "$made, but this run has fashion-mnist" \
+            "$collrun" -n $ranks "$train" "$@" --eval-only --resume digits/epoch-0001.ckpt
+        refuse 2 "$made, but this run has fashion-mnist" \
+            "$collrun" -n $ranks "$train" "$@" --checkpoint digits --resume auto
+    done
+    accept "$train" "$@" --eval-only --resume digits/epoch-0001.ckpt --dataset mnist
+    says 'Test set'
+    good_but "$train" "$@" --eval-only --resume digits/epoch-0001.ckpt --dataset fashion-mnist
+    grep -q "$made; this run uses fashion-mnist" err || fail "no warning of other images"
+    mv images mnist # a folder's name says which set it holds
+    accept "$train" "$@" --data-dir mnist --eval-only --resume digits/epoch-0001.ckpt
+    mv mnist images
+    # an unfinished epoch goes on with the same images, and starts anew with others
+    cp digits/epoch-0001.ckpt epoch-0001+000001.ckpt
+    set -- "$collrun" -n 2 "$train" "$@"
+    accept "$@" --resume epoch-0001+000001.ckpt --dataset mnist --epochs 2 --json -
+    says '"bytes_reduced":87360,' # one step
+    good_but "$@" --resume epoch-0001+000001.ckpt --dataset fashion-mnist --epochs 2 --json -
+    says '"bytes_reduced":174720,'
+    # trained further on other images, it is of those
+    good_but "$@" --resume digits/epoch-0001.ckpt --dataset fashion-mnist \
+        --epochs 2 --checkpoint clothes
+    accept "$@" --eval-only --resume clothes/epoch-0002.ckpt
+    refuse 2 'holds another model (.*) of fashion-mnist; name' \
+        "$train" $small --resume clothes/epoch-0002.ckpt
+}
+
 # cut_file FILE BYTES
 cut_file() {
     head -c "$2" "$1" > part && cp part "$1"
@@ -245,4 +290,5 @@ files
 ranks
 resume
 resume_damaged
+resume_other_data
 not_finite
