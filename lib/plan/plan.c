@@ -54,6 +54,23 @@ int coll__reduces(enum coll_collective collective)
            collective == COLL_REDUCE_SCATTERV;
 }
 
+int coll__same_numbers(const size_t *a, const size_t *b, int n)
+{
+    return (!a && !b) || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
+}
+
+int coll__same_problem(const struct coll__problem *a,
+                       const struct coll__problem *b)
+{
+    return a->collective == b->collective && a->type == b->type &&
+           a->op == b->op && a->root == b->root && a->count == b->count &&
+           a->in_place == b->in_place &&
+           coll__same_numbers(a->in_counts, b->in_counts, a->nranks) &&
+           coll__same_numbers(a->out_counts, b->out_counts, a->nranks) &&
+           coll__same_numbers(a->in_displs, b->in_displs, a->nranks) &&
+           coll__same_numbers(a->out_displs, b->out_displs, a->nranks);
+}
+
 size_t coll__problem_bytes(const struct coll__problem *pb)
 {
     return pb->count * coll_type_size(pb->type);

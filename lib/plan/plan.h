@@ -138,6 +138,14 @@ size_t coll__problem_total(const struct coll__problem *pb);
  * collective uses (parts of a v collective may leave gaps). */
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);
 
+/* Are n numbers equal, or is neither array there? */
+int coll__same_numbers(const size_t *a, const size_t *b, int n);
+
+/* Do two problems of one communicator ask for the same, in the same places?  Their views
+ * are not compared. */
+int coll__same_problem(const struct coll__problem *a,
+                       const struct coll__problem *b);
+
 /* What a buffer consists of. */
 enum coll__shape {
     SHAPE_NONE,  /* not there on this rank */

@@ -95,33 +95,14 @@ static uint64_t hash_of(const struct coll_comm *comm,
     return hash ^ hash >> 32;
 }
 
-static int same_array(const size_t *a, const size_t *b, int n)
-{
-    return (!a && !b) || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
-}
-
-static int same_counts(const struct coll__problem *a,
-                       const struct coll__problem *b)
-{
-    return same_array(a->in_counts, b->in_counts, a->nranks) &&
-           same_array(a->out_counts, b->out_counts, a->nranks) &&
-           same_array(a->in_displs, b->in_displs, a->nranks) &&
-           same_array(a->out_displs, b->out_displs, a->nranks);
-}
-
 /* Has the request this shape?  Reductions compare the operation's handle too: two
  * premul operations have different scalars. */
 static int fits(const struct coll_request *request,
                 const struct coll_args *args, const struct coll__problem *pb)
 {
-    const struct coll__problem *own = &request->problem;
-
     return coll__series_of(&request->args) == coll__series_of(args) &&
-           own->count == pb->count && own->collective == pb->collective &&
-           own->type == pb->type && own->op == pb->op &&
-           own->root == pb->root && own->in_place == pb->in_place &&
            (request->args.op == args->op || !coll__reduces(pb->collective)) &&
-           (!coll__has_counts(pb->collective) || same_counts(own, pb));
+           coll__same_problem(&request->problem, pb);
 }
 
 /* Are the caller's counts and displacements those of a request, which has all
@@ -131,10 +112,10 @@ static int same_parts(const size_t *counts, const size_t *displs,
 {
     size_t at = 0;
 
-    if (!counts || !same_array(counts, own_counts, n))
+    if (!counts || !coll__same_numbers(counts, own_counts, n))
         return 0;
     if (displs)
-        return same_array(displs, own_displs, n);
+        return coll__same_numbers(displs, own_displs, n);
     for (int r = 0; r < n; at += counts[r++])
         if (own_displs[r] != at)
             return 0;

@@ -208,10 +208,8 @@ static int32_t digest(const struct coll__part *part)
 {
     uint64_t hash = 0;
 
-    for (; part; part = part->next) {
-        hash = (hash ^ part->len) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
+    for (; part; part = part->next)
+        hash = coll__hash_add(hash, part->len);
     return (int32_t)((uint32_t)hash | 1);
 }
 

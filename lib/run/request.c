@@ -142,10 +142,8 @@ static uint64_t digest(const size_t *counts, int n)
 {
     uint64_t hash = 0;
 
-    for (int r = 0; r < n; r++) {
-        hash = (hash ^ counts[r]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
+    for (int r = 0; r < n; r++)
+        hash = coll__hash_add(hash, counts[r]);
     return hash;
 }
 

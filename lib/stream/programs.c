@@ -26,7 +26,6 @@
 #include "lib/stream/watch.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
-#include "lib/price/select.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"

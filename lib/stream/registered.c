@@ -10,6 +10,7 @@
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
+#include "lib/util/util.h"
 #include "lib/algo/algo.h"
 
 #include <stdio.h>
@@ -109,12 +110,6 @@ int coll__queued_put_copy(const struct coll_comm *comm,
     return rc;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t with)
-{
-    hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
-
 /* All ranks have the same list of registrations, so a registration's position
  * identifies it. */
 static uint64_t place_of(const struct coll__registration *reg)
@@ -136,11 +131,12 @@ static uint32_t digest_of(const struct coll__stream_call *call,
         return 0;
     for (int b = BUF_IN; b <= BUF_OUT; b++)
         if (direct & 1u << b)
-            hash = mix(mix(mix(hash, (uint64_t)b), found[b].off),
-                       place_of(found[b].reg));
-    hash = mix(hash,
-               (uint64_t)coll__problem_read_direct(&call->pb, direct).in_place);
-    hash = mix(hash, (uint64_t)call->pb.root);
+            hash = coll__hash_add(
+                coll__hash_add(coll__hash_add(hash, (uint64_t)b), found[b].off),
+                place_of(found[b].reg));
+    hash = coll__hash_add(
+        hash, (uint64_t)coll__problem_read_direct(&call->pb, direct).in_place);
+    hash = coll__hash_add(hash, (uint64_t)call->pb.root);
     return (uint32_t)hash >> 1 | 1;
 }
 

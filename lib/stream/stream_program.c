@@ -9,6 +9,7 @@
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
+#include "lib/util/util.h"
 #include "transports/stream.h"
 
 #include <stdlib.h>
@@ -18,34 +19,25 @@
 
 /* ---- which shape ---------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t with)
-{
-    hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
-
-static uint64_t mix_array(uint64_t hash, const size_t *numbers, int n)
+static uint64_t add_numbers(uint64_t hash, const size_t *numbers, int n)
 {
     for (int i = 0; numbers && i < n; i++)
-        hash = mix(hash, numbers[i]);
+        hash = coll__hash_add(hash, numbers[i]);
     return hash;
 }
 
 static uint64_t hash_of(const struct coll__problem *pb,
                         const struct coll__stream_manner *how)
 {
-    uint64_t hash = mix((uint64_t)pb->collective << 16 |
-                            (uint64_t)pb->type << 8 | (uint64_t)pb->op,
-                        pb->count);
+    uint64_t hash =
+        coll__hash_add((uint64_t)pb->collective << 16 |
+                           (uint64_t)pb->type << 8 | (uint64_t)pb->op,
+                       pb->count);
 
-    hash = mix(hash, (uint64_t)(uint32_t)pb->root << 8 | how->direct);
-    hash = mix_array(hash, pb->in_counts, pb->nranks);
-    return mix_array(hash, pb->out_counts, pb->nranks);
-}
-
-static int are_alike(const size_t *a, const size_t *b, int n)
-{
-    return a == b || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
+    hash =
+        coll__hash_add(hash, (uint64_t)(uint32_t)pb->root << 8 | how->direct);
+    hash = add_numbers(hash, pb->in_counts, pb->nranks);
+    return add_numbers(hash, pb->out_counts, pb->nranks);
 }
 
 static int is_manner(const struct coll__stream_manner *a,
@@ -59,18 +51,6 @@ static int is_op(const struct coll__op *a, const struct coll__op *b)
 {
     return a->base == b->base && a->is_premul == b->is_premul &&
            !memcmp(a->scalar, b->scalar, sizeof(a->scalar));
-}
-
-static int is_problem(const struct coll__problem *a,
-                      const struct coll__problem *b)
-{
-    return a->collective == b->collective && a->type == b->type &&
-           a->op == b->op && a->root == b->root && a->count == b->count &&
-           a->in_place == b->in_place &&
-           are_alike(a->in_counts, b->in_counts, b->nranks) &&
-           are_alike(a->in_displs, b->in_displs, b->nranks) &&
-           are_alike(a->out_counts, b->out_counts, b->nranks) &&
-           are_alike(a->out_displs, b->out_displs, b->nranks);
 }
 
 /* ---- making one ----------------------------------------------------------------- */
@@ -212,8 +192,9 @@ int coll__stream_program_have(struct coll__stream_program_list *list,
     int rc;
 
     how->named = named(&call->args);
-    while (at && !(at->hash == hash && is_manner(&at->how, how) &&
-                   is_op(&at->op, &call->op) && is_problem(&at->pb, &as)))
+    while (at &&
+           !(at->hash == hash && is_manner(&at->how, how) &&
+             is_op(&at->op, &call->op) && coll__same_problem(&at->pb, &as)))
         at = at->next;
     if (!at) {
         rc = make(comm, call, &as, how, &at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* history.c - a ring buffer of the signatures of the last operations. */
 #include "lib/trace/history.h"
+#include "lib/util/util.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,7 @@ void coll__history_start(struct coll__history *h,
     for (int i = 0; i < 3; i++) {
         atomic_store_explicit(&h->words[n % COLL__HISTORY][i], words[i],
                               memory_order_release);
-        h->hash = (h->hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-        h->hash ^= h->hash >> 32;
+        h->hash = coll__hash_add(h->hash, words[i]);
     }
     atomic_store_explicit(&h->n_started, n + 1, memory_order_release);
 }

@@ -4,6 +4,7 @@
 #define COLL_LIB_UTIL_UTIL_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -22,6 +23,13 @@ static inline double max_double(double a, double b) { return a > b ? a : b; }
 static inline size_t round_up(size_t n, size_t to)
 {
     return (n + to - 1) & ~(to - 1);
+}
+
+/* Return the hash of what `hash` is of and of one word more; begin with 0. */
+static inline uint64_t coll__hash_add(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
 }
 
 /* Return the monotonic clock in seconds. */
