@@ -171,15 +171,13 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cuda_again");
-    TCase *tc = tcase_create("cuda_again");
+    TCase *tc = suite_case(suite, "cuda_again", 120);
 
     setenv("COLL_LOG", "error,plan:debug", 1);
     coll_set_log_handler(count, NULL);
-    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, an_algorithm_is_chosen_once_for_a_shape, 2, 5);
     tcase_add_test(tc, scalars_are_a_part_of_the_shape);
     tcase_add_test(tc, the_shape_used_longest_ago_is_forgotten);
     tcase_add_test(tc, an_algorithm_that_is_none_is_refused_each_time);
-    suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
