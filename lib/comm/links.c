@@ -341,25 +341,33 @@ static int open_all(struct coll_comm *comm, struct coverage *cover)
     return rc == COLL_OK && cover->missing >= 0 ? no_route(comm, cover) : rc;
 }
 
-int coll__comm_links_open(struct coll_comm *comm,
-                          const struct coll__options *options)
+/* `streams` is not touched: the reactor may read it already, because the communicator can
+ * fail at any time (failure.lock). */
+static int routes_init(struct coll_comm *comm)
 {
     const struct coll__peer *me = &comm->peers[comm->rank];
-    struct coverage cover;
-    int rc = check_names(comm->settings.transports);
+    struct coll__routes *routes = &comm->links.routes;
 
-    comm->links.routes = (struct coll__routes){
-        .all = comm->links.tps,
-        .n_local = me->local_size,
-        .looks = LOOKS,
-        .is_shared = me->n_sharers > me->local_cores,
-    };
-    comm->links.routes.to =
-        calloc((size_t)comm->size, sizeof(struct coll__tp *));
-    if (!comm->links.routes.to) {
+    routes->to = calloc((size_t)comm->size, sizeof(struct coll__tp *));
+    if (!routes->to) {
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
+    routes->all = comm->links.tps;
+    routes->n_local = me->local_size;
+    routes->looks = LOOKS;
+    routes->is_shared = me->n_sharers > me->local_cores;
+    return COLL_OK;
+}
+
+int coll__comm_links_open(struct coll_comm *comm,
+                          const struct coll__options *options)
+{
+    struct coverage cover;
+    int rc = check_names(comm->settings.transports);
+
+    if (rc == COLL_OK)
+        rc = routes_init(comm);
     coll__inside_load(&comm->links.inside);
     if (rc == COLL_OK)
         rc = coverage_init(&cover, comm);
