@@ -253,6 +253,28 @@ static int failed(const struct coll_request *request, int status)
                : COLL_OK;
 }
 
+int coll__request_start_alone(struct coll_request *request)
+{
+    int rc, moved = 0;
+
+    set_seq(request);
+    begin(request); /* before it is noted: others wait for what it sends */
+    coll__history_start(history_of(request), &request->call.sig);
+    rc = coll__prog_look(request->prog, &moved);
+    if (rc < 0) {
+        rc = failed(request, rc);
+        return rc ? rc : COLL_IN_PROGRESS;
+    }
+    if (rc == COLL_OK)
+        coll__history_end(history_of(request), request->call.sig.seq);
+    return rc;
+}
+
+void coll__request_queue(struct coll_request *request)
+{
+    append(&request->call.comm->run->queues[request->channel], request);
+}
+
 /* Return the number up to which all collectives of the history have ended. */
 static uint64_t ended_up_to(struct coll_comm *comm,
                             const struct coll__history *history)

@@ -137,6 +137,12 @@ int coll__channel_of(const struct coll_comm *comm,
 /* Queue a request that is not running.  It begins when its channel is free. */
 int coll__request_start(struct coll_request *request);
 
+/* While nothing else runs: begin a collective of the listed engine without the queue, and
+ * carry it out as far as possible without waiting.  Returns its status.  After
+ * COLL_IN_PROGRESS the request must be queued by coll__request_queue(). */
+int coll__request_start_alone(struct coll_request *request);
+void coll__request_queue(struct coll_request *request);
+
 /* Wait until the request has ended, and move all others meanwhile.  Returns its
  * status. */
 int coll__request_wait(struct coll_request *request, double timeout);
