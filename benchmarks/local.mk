@@ -161,6 +161,8 @@ EXTRA_DIST += %D%/NOTES.md %D%/train_compare %D%/train_torch.py \
 	%D%/results/2026-11-23-epyc-2-cores-train.txt \
 	%D%/results/2026-11-25-epyc-avx512-2-cores-train.txt \
 	%D%/results/2026-11-25-epyc-2-cores-quick.txt \
+	%D%/results/2026-11-27-epyc-2-cores-quick.txt \
+	%D%/results/2026-11-27-epyc-2-cores-quick-0.1.0.txt \
 	%D%/results/2026-11-25-epyc-2-cores-train.txt \
 	%D%/results/2026-11-22-xeon-2-cores.json \
 	%D%/results/2026-11-22-xeon-2-cores.svg \
