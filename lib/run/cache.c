@@ -7,11 +7,10 @@
  * request is looked at first; a call that repeats it bypasses the queue.  A request has
  * scratch only while a call uses it.
  *
- * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound an idle request
- * is freed.  The search begins at a random place and takes the first request that was
- * not used since an earlier search passed it.  So a program that cycles through
- * slightly more shapes than fit still finds most of them in the cache; if the oldest
- * request were freed, it would find none.
+ * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound an idle request is
+ * freed: the first one, from a random place on, that was not used since an earlier search
+ * passed it.  So a program that cycles through slightly more shapes than fit still finds
+ * most of them; if the oldest request were freed, it would find none.
  */
 #include "lib/run/request.h"
 #include "lib/comm/comm.h"
@@ -205,7 +204,7 @@ static struct coll__kept_request *first_of(const struct coll__cache *cache,
     return cache->capacity ? *list_of(cache, hash) : NULL;
 }
 
-/* Return the idle request of this call's shape if the call needs no check, or NULL. */
+/* Return the idle request that this call repeats, or NULL. */
 static struct coll__kept_request *find_again(const struct coll__cache *cache,
                                              const struct coll_args *args,
                                              uint64_t hash)
@@ -510,14 +509,15 @@ static int may_bypass(const struct coll_comm *comm)
            !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
 }
 
-/* Return the latest request if the call repeats it and the queue can be bypassed, else
- * NULL.  The request stays in its list. */
+/* Return the latest request if the call repeats it and may bypass the queue, else NULL.
+ * Until it is known that no other thread owns the communicator, nothing of it is read. */
 static struct coll__kept_request *find_latest(const struct coll_comm *comm,
                                               const struct coll_args *args)
 {
-    struct coll__kept_request *kept = comm->run->cache.latest;
+    struct coll__kept_request *kept =
+        may_bypass(comm) ? comm->run->cache.latest : NULL;
 
-    return kept && may_bypass(comm) && is_again(&kept->request, args) &&
+    return kept && is_again(&kept->request, args) &&
                    coll__prog_is_listed(kept->request.prog)
                ? kept
                : NULL;
