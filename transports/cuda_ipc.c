@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc.c - messages between streams of GPUs of a host.
- *
- * No function here waits; each only calls the driver.  A send enqueues a wait, a copy
- * into the peer's inbox and a flag.  A receive enqueues a wait, a copy or a reduction out
- * of its own inbox, and a flag.  Nothing else touches the data.  A message that is
- * received and sent on is one kernel, between the waits and the flags of both.
- */
+/* cuda_ipc.c - the transport between GPUs of a host: which ranks it reaches, what it takes,
+ * and where the slots are. */
 #include "transports/cuda_ipc.h"
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
@@ -89,94 +84,19 @@ static int takes(struct coll__stream_tp *base, void *stream)
     return COLL_ERR_INVALID;
 }
 
-/* A flag as devices see it. */
-static void *flag_of(const struct cuda_ipc *tp, int from, int to, int slot)
-{
-    return tp->seen + cuda_ipc_flag_at(tp, from, to, slot);
-}
-
-static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
-                    const void *src, size_t len)
+static void find_slot(const struct coll__stream_tp *base, int peer, int is_send,
+                      int n, struct coll__slot *out)
 {
     const struct cuda_ipc *tp = of(base);
-    int to = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
-    void *flag = flag_of(tp, tp->local_rank, to, slot);
-    struct coll__work work = {.kind = WORK_COPY,
-                              .dst = tp->peers[to].to.slots +
-                                     (size_t)slot * base->slot,
-                              .src = src,
-                              .len = len,
-                              .stream = stream};
-    int status = state(base);
+    int other = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
+    const struct cuda_ipc_peer *at = &tp->peers[other];
+    const struct cuda_ipc_way *way = is_send ? &at->to : &at->from;
+    int from = is_send ? tp->local_rank : other;
+    int to = is_send ? other : tp->local_rank;
 
-    if (status == COLL_OK)
-        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_EMPTY);
-    if (status == COLL_OK && !(n & COLL__DIRECT))
-        status = coll__cuda_enqueue(&work);
-    if (status == COLL_OK)
-        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_FULL);
-    return status;
-}
-
-static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
-                    const struct coll__work *work)
-{
-    const struct cuda_ipc *tp = of(base);
-    int from = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
-    void *flag = flag_of(tp, from, tp->local_rank, slot);
-    struct coll__work take = *work;
-    int status = state(base);
-
-    if (!(n & COLL__DIRECT))
-        take.src = tp->peers[from].from.slots + (size_t)slot * base->slot;
-    take.stream = stream;
-    if (status == COLL_OK)
-        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_FULL);
-    if (status == COLL_OK)
-        status = coll__cuda_enqueue(&take);
-    if (status == COLL_OK)
-        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_EMPTY);
-    return status;
-}
-
-/* Both words are written after the kernel, in either order. */
-static int relay(struct coll__stream_tp *base, const struct coll__message *from,
-                 const struct coll__message *to, const struct coll__work *work)
-{
-    const struct cuda_ipc *tp = of(base);
-    int prev = tp->local_of[from->peer], next = tp->local_of[to->peer];
-    int in = cuda_ipc_slot_of(tp, from->n), out = cuda_ipc_slot_of(tp, to->n);
-    void *const flags[2] = {flag_of(tp, prev, tp->local_rank, in),
-                            flag_of(tp, tp->local_rank, next, out)};
-    unsigned char *slot = tp->peers[next].to.slots + (size_t)out * base->slot;
-    const uint32_t before[2] = {CUDA_IPC_FULL, CUDA_IPC_EMPTY},
-                   after[2] = {CUDA_IPC_EMPTY, CUDA_IPC_FULL};
-    struct coll__work take = *work;
-    int status = state(base);
-
-    if (!(from->n & COLL__DIRECT))
-        take.src = tp->peers[prev].from.slots + (size_t)in * base->slot;
-    take.dst = work->dst ? work->dst : slot;
-    take.next = work->dst ? slot : NULL;
-    if (status == COLL_OK)
-        status = coll__cuda_wait_bits(take.stream, flags, before);
-    if (status == COLL_OK)
-        status = coll__cuda_enqueue(&take);
-    if (status == COLL_OK)
-        status = coll__cuda_write_flags(take.stream, flags, after);
-    return status;
-}
-
-static int settle(struct coll__stream_tp *base, void *stream, int peer, int n)
-{
-    const struct cuda_ipc *tp = of(base);
-    int to = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
-    int status = state(base);
-
-    return status ? status
-                  : coll__cuda_wait_bit(stream,
-                                        flag_of(tp, tp->local_rank, to, slot),
-                                        CUDA_IPC_EMPTY);
+    *out = (struct coll__slot){.flag = tp->seen +
+                                       cuda_ipc_flag_at(tp, from, to, slot),
+                               .at = way->slots + (size_t)slot * base->slot};
 }
 
 static uint64_t held(const struct coll__stream_tp *base, int *peer)
@@ -188,12 +108,13 @@ static uint64_t held(const struct coll__stream_tp *base, int *peer)
     *peer = -1;
     for (int r = 0; tp->map && r < tp->local_size; r++)
         for (int s = 0; s < cuda_ipc_n_slots(tp) && r != me; s++) {
-            uint32_t sent = atomic_load(cuda_ipc_flag(tp, me, r, s));
-            uint32_t came = atomic_load(cuda_ipc_flag(tp, r, me, s));
+            const struct coll__slot_flag *out = cuda_ipc_flag(tp, me, r, s);
+            uint32_t sent = atomic_load(&out->state);
+            uint32_t came = atomic_load(&cuda_ipc_flag(tp, r, me, s)->state);
 
             digest =
                 (digest ^ ((uint64_t)sent << 32 | came)) * 0x9e3779b97f4a7c15u;
-            if (sent != CUDA_IPC_EMPTY && sent != CUDA_IPC_RELEASED)
+            if (sent == COLL__SLOT_FULL && !atomic_load(&out->released))
                 *peer = tp->peers[r].rank;
         }
     return digest;
@@ -220,13 +141,10 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .reclaim = cuda_ipc__reclaim,
     .reaches = reaches,
     .takes = takes,
-    .send = send_one,
-    .recv = recv_one,
-    .settle = settle,
-    .relay = relay,
+    .slot = find_slot,
     .enroll = cuda_ipc__enroll,
     .dismiss = cuda_ipc__dismiss,
-    .slot = cuda_ipc__slot,
+    .kernel_slot = cuda_ipc__kernel_slot,
     .release = cuda_ipc__release,
     .state = state,
     .held = held,

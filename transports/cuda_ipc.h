@@ -13,11 +13,7 @@
  * Ranks whose GPUs do not reach each other have their slots in host memory
  * (cuda_ipc_host.c).
  *
- * A flag is EMPTY or FULL, each a bit that the other end waits for.  Only the sender's
- * stream writes FULL, only the receiver's stream EMPTY.  A direct read uses the flag of
- * its slot, but not the slot.  RELEASED has all bits, so it ends every wait of a
- * stream.  The host writes it again and again, since released streams write their flags
- * as usual.
+ * A direct read uses the flag of its slot, but not the slot.
  */
 #ifndef COLL_TRANSPORTS_CUDA_IPC_H
 #define COLL_TRANSPORTS_CUDA_IPC_H
@@ -27,12 +23,7 @@
 #include "transports/segment.h"
 #include "transports/stream.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-
-#define CUDA_IPC_FULL UINT32_C(1)
-#define CUDA_IPC_EMPTY UINT32_C(2)
-#define CUDA_IPC_RELEASED UINT32_MAX
 
 #define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
 #define CUDA_IPC_WORD ((size_t)64) /* bytes apart; two for each slot */
@@ -81,11 +72,7 @@ struct cuda_ipc {
     unsigned char *host_seen;   /* as devices see it, or NULL */
     size_t host_len;
 
-    atomic_int failure;   /* what release() was told */
-    pthread_mutex_t lock; /* of this and below */
-    pthread_t sweeper;
-    int sweeps;
-    atomic_int may_stop;
+    atomic_int failure; /* what release() was told */
 
     struct cuda_ipc *next; /* closed ones whose memory others still have mapped */
 };
@@ -99,7 +86,6 @@ static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 
 static inline int cuda_ipc_slot_of(const struct cuda_ipc *tp, int n)
 {
-    n &= ~COLL__DIRECT;
     return n < COLL__ASIDE
                ? n % tp->base.n_slots
                : tp->base.n_slots + (n - COLL__ASIDE) % tp->base.n_slots;
@@ -146,10 +132,11 @@ static inline struct cuda_ipc_note *cuda_ipc_note(const struct cuda_ipc *tp,
 }
 
 /* A flag as the host sees it. */
-static inline _Atomic uint32_t *cuda_ipc_flag(const struct cuda_ipc *tp,
-                                              int from, int to, int slot)
+static inline struct coll__slot_flag *cuda_ipc_flag(const struct cuda_ipc *tp,
+                                                    int from, int to, int slot)
 {
-    return (_Atomic uint32_t *)(tp->map + cuda_ipc_flag_at(tp, from, to, slot));
+    return (struct coll__slot_flag *)(tp->map +
+                                      cuda_ipc_flag_at(tp, from, to, slot));
 }
 
 /* Return the host's state, after the token at the beginning of the file. */
@@ -233,8 +220,8 @@ void cuda_ipc__decide(struct cuda_ipc *tp, const struct cuda_ipc_wish *wishes);
 /* Set all words to 0, before other ranks know of the inbox.  Returns a status, logged. */
 int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream);
 
-void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
-                    int n, struct coll__slot *out);
+void cuda_ipc__kernel_slot(const struct coll__stream_tp *tp, int peer,
+                           int is_send, int n, struct coll__kernel_slot *out);
 
 /* ---- cuda_ipc_host.c ------------------------------------------------------- */
 

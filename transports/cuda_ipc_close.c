@@ -2,9 +2,7 @@
 /* cuda_ipc_close.c - release streams, and free memory.
  *
  * The driver frees, unmaps and unregisters memory only when no stream of the context
- * waits any more (H100, queue/behind_memop).  So a thread keeps releasing streams until
- * all memory is freed.  It also releases captured graphs that are launched after a
- * failure.
+ * waits any more (H100, queue/behind_memop).  So streams are released first.
  *
  * A rank's inbox, and lent buffers, may be freed when no rank has them mapped any more.
  * Other processes say so in the segment, or have died; ranks of the same process hold the
@@ -15,7 +13,6 @@
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
-#include "lib/util/spawn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,49 +21,15 @@
 #include <unistd.h>
 
 #define UNMAP_SECONDS 1.0 /* for others to let go of an inbox */
-#define SWEEP_US 200
 
 /* ---- releasing ----------------------------------------------------------- */
 
-/* Release all flags that this rank's streams may wait for. */
-static void sweep(const struct cuda_ipc *tp)
-{
-    for (int r = 0; r < tp->local_size; r++)
-        for (int s = 0; s < cuda_ipc_n_slots(tp) && r != tp->local_rank; s++) {
-            atomic_store(cuda_ipc_flag(tp, tp->local_rank, r, s),
-                         CUDA_IPC_RELEASED);
-            atomic_store(cuda_ipc_flag(tp, r, tp->local_rank, s),
-                         CUDA_IPC_RELEASED);
-        }
-}
-
-static void *keep_sweeping(void *arg)
-{
-    const struct cuda_ipc *tp = arg;
-
-    while (!atomic_load(&tp->may_stop)) {
-        sweep(tp);
-        usleep(SWEEP_US);
-    }
-    return NULL;
-}
-
-static int start_sweeper(struct cuda_ipc *tp)
-{
-    int err = coll__spawn(&tp->sweeper, keep_sweeping, tp, "coll-sweeper");
-
-    if (err)
-        log_error("cuda",
-                  "cannot start the thread that releases waiting streams, so "
-                  "they may wait until this process ends; raise ulimit -u");
-    return !err;
-}
-
-/* Set the state first: streams that go on make worthless results. */
+/* Set the state first: streams that go on make worthless results.  A rank releases all
+ * flags that its streams may wait for, also in graphs that are launched later. */
 void cuda_ipc__release(struct coll__stream_tp *base, int status)
 {
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
-    int none = COLL_OK;
+    int none = COLL_OK, me = tp->local_rank;
 
     if (coll__is_inherited(base->generation))
         return;
@@ -75,18 +38,11 @@ void cuda_ipc__release(struct coll__stream_tp *base, int status)
         return;
     none = COLL_OK;
     atomic_compare_exchange_strong(cuda_ipc_state(tp), &none, status);
-    sweep(tp);
-    pthread_mutex_lock(&tp->lock);
-    if (!tp->sweeps)
-        tp->sweeps = start_sweeper(tp);
-    pthread_mutex_unlock(&tp->lock);
-}
-
-static void stop_sweeper(struct cuda_ipc *tp)
-{
-    atomic_store(&tp->may_stop, 1);
-    if (tp->sweeps)
-        pthread_join(tp->sweeper, NULL);
+    for (int r = 0; r < tp->local_size; r++)
+        for (int s = 0; s < cuda_ipc_n_slots(tp) && r != me; s++) {
+            atomic_store(&cuda_ipc_flag(tp, me, r, s)->released, 1);
+            atomic_store(&cuda_ipc_flag(tp, r, me, s)->released, 1);
+        }
 }
 
 /* ---- giving back --------------------------------------------------------- */
@@ -252,8 +208,6 @@ void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
             cuda_ipc__release(base, COLL_ERR_PEER);
         cuda_ipc__reclaim();
         is_kept = give_back(tp);
-        stop_sweeper(tp);
-        pthread_mutex_destroy(&tp->lock);
     }
     cuda_ipc__forget_registrations(tp);
     if (tp->file >= 0)

@@ -131,15 +131,15 @@ int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream)
 /* Find the words of a slot.  An inbox has two words for each slot: the first is for
  * messages that arrive in this slot, the second for messages that leave for the slot of
  * the same number in the peer's inbox. */
-void cuda_ipc__slot(const struct coll__stream_tp *base, int peer, int is_send,
-                    int n, struct coll__slot *out)
+void cuda_ipc__kernel_slot(const struct coll__stream_tp *base, int peer,
+                           int is_send, int n, struct coll__kernel_slot *out)
 {
     const struct cuda_ipc *tp = (const struct cuda_ipc *)base;
     const struct cuda_ipc_peer *other = &tp->peers[tp->local_of[peer]];
     const struct cuda_ipc_way *way = is_send ? &other->to : &other->from;
     size_t slot = (size_t)(n % base->n_slots);
 
-    *out = (struct coll__slot){
+    *out = (struct coll__kernel_slot){
         .at = way->kernel_slots + slot * base->kernel.slot,
         .own = other->from.words + (2 * slot + (size_t)is_send) * CUDA_IPC_WORD,
         .theirs =

@@ -154,8 +154,8 @@ static void clear_flags(const struct cuda_ipc *tp)
 {
     for (int r = 0; r < tp->local_size; r++)
         for (int s = 0; s < cuda_ipc_n_slots(tp); s++)
-            atomic_store(cuda_ipc_flag(tp, r, tp->local_rank, s),
-                         CUDA_IPC_EMPTY);
+            atomic_store(&cuda_ipc_flag(tp, r, tp->local_rank, s)->state,
+                         COLL__SLOT_EMPTY);
 }
 
 static int make_inbox(struct opening *o)
@@ -263,7 +263,7 @@ static int make_all(struct opening *o)
         return status;
     }
     status = decide(o);
-    if (status == COLL_OK && tp->base.size == 1)
+    if (status == COLL_OK && tp->local_size == 1)
         status = prepare_alone(o);
     if (status || tp->local_size == 1)
         return status;
@@ -541,13 +541,13 @@ static struct cuda_ipc *new_tp(const struct coll__tp_env *env)
     if (!tp)
         return NULL;
     tp->base = (struct coll__stream_tp){.ops = &coll__stream_cuda_ipc,
+                                        .streams = &coll__cuda_streams,
                                         .rank = env->rank,
                                         .size = env->size,
                                         .generation = coll__generation_now()};
     tp->local_rank = me->local_rank;
     tp->local_size = me->local_size;
     tp->file = -1;
-    pthread_mutex_init(&tp->lock, NULL);
     tp->local_of = malloc((size_t)env->size * sizeof(int));
     tp->peers = calloc((size_t)me->local_size, sizeof(*tp->peers));
     tp->maps = calloc((size_t)env->size, sizeof(*tp->maps));

@@ -12,7 +12,7 @@ libcore_la_SOURCES += \
 	%D%/shm_in.c \
 	%D%/shm_out.c \
 	%D%/shm_segment.c \
-	%D%/stream.h \
+	%D%/stream.c %D%/stream.h \
 	%D%/tcp.c %D%/tcp.h \
 	%D%/tcp_call.c \
 	%D%/tcp_conn.c \
@@ -40,12 +40,14 @@ EXTRA_DIST += \
 	%D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c \
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
-	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c \
+	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c
 if HAVE_CUDA
-noinst_LTLIBRARIES += libcudaipc.la
-libcore_la_LIBADD += libcudaipc.la
-libcudaipc_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c \
+noinst_LTLIBRARIES += libstream.la
+libcore_la_LIBADD += libstream.la
+libstream_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c \
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
-	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c \
+	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c
 endif

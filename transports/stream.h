@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.h - how bytes get from one rank's stream to another's while no CPU waits.
  *
- * Both ranks enqueue their part into streams of their devices and return. send() makes
- * the stream wait for an empty slot of the peer, write it, and mark it full. recv() makes
- * its stream wait for that, take the bytes, and mark the slot empty.  Two ranks have few
- * slots between them in each direction.  So the order of sends and receives must be one
- * that finishes with that many slots (lib/plan/schedule.h).
+ * Both ranks enqueue their part into streams of their devices and return.  Between two
+ * ranks lie few slots in each direction.  A send makes the stream wait for an empty slot,
+ * write it, and mark it full.  A receive makes its stream wait for that, take the bytes,
+ * and mark the slot empty.  So the order of sends and receives must be one that finishes
+ * with that many slots (lib/plan/schedule.h).  A transport says where the slots and their
+ * flags are; stream.c enqueues.
  *
  * Message n of a run from one rank to another uses slot n modulo the number of slots.
  * Messages COLL__ASIDE + n use as many other slots, which a run may leave full: so a
@@ -14,12 +15,34 @@
  * launched again and again, before or after any other run, as long as all ranks have the
  * same order of runs.  The runs of a communicator must follow each other, whatever
  * streams they are in.
+ *
+ * After a failure the flags are released: no stream waits for them any more.  Streams
+ * still write their states, as usual.
  */
 #ifndef COLL_TRANSPORTS_STREAM_H
 #define COLL_TRANSPORTS_STREAM_H
 
 #include "lib/device/device.h"
 #include "transports/transport.h"
+
+#include <stdatomic.h>
+
+/* The flag of a slot, in host memory that the streams of both ends see.  Each state is a
+ * bit that one end waits for.  Only the sender's stream stores SLOT_FULL, only the
+ * receiver's stream SLOT_EMPTY; the host stores `released`, once. */
+#define COLL__SLOT_FULL UINT32_C(1)
+#define COLL__SLOT_EMPTY UINT32_C(2)
+
+struct coll__slot_flag {
+    _Alignas(8) _Atomic uint32_t state;
+    _Atomic uint32_t released; /* 0 or 1: this ends every wait for `state` */
+};
+
+/* A slot, at addresses for this rank's device. */
+struct coll__slot {
+    void *flag;        /* struct coll__slot_flag */
+    unsigned char *at; /* its bytes */
+};
 
 /* For operations that are one kernel.  The kernel does the work of send() and recv(),
  * with slots and words of its own. most and slot are the same on all ranks of a host. */
@@ -34,7 +57,7 @@ struct coll__stream_kernel {
 
 /* The slot of a kernel's message, and the slot's words: this rank's and the peer's
  * (lib/device/cuda_plan.h).  All are addresses for this rank's GPU. */
-struct coll__slot {
+struct coll__kernel_slot {
     void *at, *own, *theirs;
 };
 
@@ -44,6 +67,27 @@ struct coll__message {
 };
 
 #define COLL__ASIDE (1 << 30)
+
+/* A message of a run, for plan(). */
+struct coll__planned {
+    struct coll__message of;
+    size_t len;
+    struct coll__signature sig; /* without seq */
+    unsigned is_send : 1;
+    unsigned is_first : 1; /* the first message of its call, for COLL__ASIDE */
+};
+
+/* The messages of a run that the host carries. */
+struct coll__carried;
+
+/* What move() did. */
+struct coll__moved {
+    int is_any; /* something moved */
+    int is_idle; /* all runs that began have announced themselves and are carried */
+    const struct coll__xfer
+        *fault; /* after a failure: the transfer that failed; NULL: no
+                                     * transfer did, and the failure is logged */
+};
 
 /* Flag in the number of a message that uses no slot: the receiver reads it in the
  * sender's memory.  With the slot's flag, the sender says that it may be read, and the
@@ -64,6 +108,7 @@ struct coll__registration {
 /* A communicator's state; the first member of the transport's own. */
 struct coll__stream_tp {
     const struct coll__stream_transport *ops;
+    const struct coll__stream_ops *streams; /* of the device */
     int rank, size;
     unsigned generation; /* of the process that opened it (lib/util/lock.h) */
     int n_slots; /* between two ranks, in each direction; equal on all ranks of a host */
@@ -116,29 +161,36 @@ struct coll__stream_transport {
     int (*reaches)(const struct coll__stream_tp *tp, int peer, char *why,
                    size_t len);
 
-    /* Can sends and receives be enqueued into this stream?  COLL_ERR_INVALID is logged
+    /* Can messages be enqueued into this stream?  COLL_ERR_INVALID is logged
      * with the remedy. */
     int (*takes)(struct coll__stream_tp *tp, void *stream);
 
-    /* Enqueue message n of the run to, or from, a peer within reach, of slot bytes at
-     * most.  A receive does `work` with the message as its src: a copy, or a reduction.
-     * With COLL__DIRECT a send does not read src, and a receive does `work` with its
-     * own work->src.  After such a send, settle() makes the sender's stream wait until
-     * the receiver has read the message; until then nothing may change the bytes.
-     * Returns a status, logged; after release() the status given there, and nothing is
-     * enqueued. */
-    int (*send)(struct coll__stream_tp *tp, void *stream, int peer, int n,
-                const void *src, size_t len);
-    int (*recv)(struct coll__stream_tp *tp, void *stream, int peer, int n,
-                const struct coll__work *work);
-    int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
+    /* Return the slot by which a stream sends or receives message n of the run; the peer
+     * is within reach. */
+    void (*slot)(const struct coll__stream_tp *tp, int peer, int is_send, int n,
+                 struct coll__slot *out);
 
-    /* Receive a message and send the result of its work on, as another message of as many
-     * bytes, by one kernel in work->stream.  The kernel runs when the message has
-     * arrived and the other message has a free slot.  work->dst, unless it is NULL,
-     * gets the result as well. */
-    int (*relay)(struct coll__stream_tp *tp, const struct coll__message *from,
-                 const struct coll__message *to, const struct coll__work *work);
+    /* For a transport whose messages the host carries; else NULL.
+     *
+     * plan: note the messages of a run in the order of its steps, and make the slots.
+     * begin: enqueue the beginning of a run into a stream; its messages follow.  The run
+     * may be captured.  forget: the run will not begin again; those under way, and graphs,
+     * keep it.  move: carry what streams have reached, as the owner of the host's
+     * transports.
+     *
+     * Ownership: *run is the caller's, to end by forget().  Runs of collectives are
+     *            planned and begun on every rank, also without messages.
+     * Errors:    COLL_ERR_NOMEM, COLL_ERR_SYSTEM, or of begin() the status given to
+     *            release(); logged.
+     * Threads:   move() beside plan(), begin() and forget().
+     */
+    int (*plan)(struct coll__stream_tp *tp,
+                const struct coll__planned *messages, int n,
+                struct coll__carried **run);
+    int (*begin)(struct coll__stream_tp *tp, struct coll__carried *run,
+                 void *stream);
+    void (*forget)(struct coll__carried *run);
+    int (*move)(struct coll__stream_tp *tp, struct coll__moved *moved);
 
     /* enroll: register len bytes of device memory.  dismiss: end the registration that
      * begins at ptr.  Collective, by env's exchanges alone; all ranks must reach each
@@ -155,10 +207,9 @@ struct coll__stream_transport {
     int (*dismiss)(struct coll__stream_tp *tp, const struct coll__tp_env *env,
                    void *ptr);
 
-    /* Return the slot by which a kernel sends or receives message n of the run; the peer
-     * is within reach. */
-    void (*slot)(const struct coll__stream_tp *tp, int peer, int is_send, int n,
-                 struct coll__slot *out);
+    /* Return the same for a kernel. */
+    void (*kernel_slot)(const struct coll__stream_tp *tp, int peer, int is_send,
+                        int n, struct coll__kernel_slot *out);
 
     /* Mark the communicator as failed, from any thread: no stream of this rank waits for
      * another one any more.  All ranks of the host see by state() that results since then
@@ -179,6 +230,30 @@ struct coll__stream_transport {
     size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host,
                     size_t *mapped);
 };
+
+/* Enqueue a message to, or from, a peer within reach, of slot bytes at most.  A
+ * receive does `work` with the message as its src: a copy, or a reduction.  With
+ * COLL__DIRECT a send does not read src, and a receive does `work` with its own
+ * work->src.  After such a send, settle makes the sender's stream wait until the receiver
+ * has read the message; until then nothing may change the bytes.  Each returns a status,
+ * logged; after release() the status given there, and nothing is enqueued. */
+int coll__stream_send(struct coll__stream_tp *tp,
+                      const struct coll__message *to, const void *src,
+                      size_t len, void *stream);
+int coll__stream_recv(struct coll__stream_tp *tp,
+                      const struct coll__message *from,
+                      const struct coll__work *work);
+int coll__stream_settle(struct coll__stream_tp *tp,
+                        const struct coll__message *to, void *stream);
+
+/* Receive a message and send the result of its work on, as another message of as many
+ * bytes, by one kernel in work->stream.  The kernel runs when the message has arrived and
+ * the other message has a free slot.  work->dst, unless it is NULL, gets the result as
+ * well.  A status, as above. */
+int coll__stream_relay(struct coll__stream_tp *tp,
+                       const struct coll__message *from,
+                       const struct coll__message *to,
+                       const struct coll__work *work);
 
 extern const struct coll__stream_transport coll__stream_cuda_ipc;
 

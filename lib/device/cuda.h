@@ -48,12 +48,14 @@ int coll__cuda_enqueue(const struct coll__work *work);
 int coll__cuda_register(void *ptr, size_t len, void **at);
 int coll__cuda_unregister(void *ptr);
 
-/* Enqueue an operation on a flag, a 32-bit word.  write: store a value after all earlier
- * work of the stream.  wait_flag: wait until the word has reached a value (by difference,
- * so counters may wrap).  wait_bit: wait until the bit is set.  The others do the same
- * with two words, by one call.
+/* Enqueue an operation on a flag, a 32-bit word.  write_flag: store a value after all
+ * earlier work of the stream.  wait_flag: wait until the word has reached a value (by
+ * difference, so counters may wrap).  wait_bits: wait until one of the bits is set in two
+ * words, of which *flag is the lower half.  write_two and wait_two do the same at two
+ * places, by one call; wait_write waits for bits and then stores the value.
  *
- * Shapes:    *flag: 32 bits, aligned, in memory that the device knows.
+ * Shapes:    *flag: 32 bits, for wait_bits and wait_two 64 bits; aligned, in memory that
+ *            the device knows.
  * Errors:    COLL_ERR_INVALID (memory it does not know), COLL_ERR_UNSUPPORTED;
  *            logged; nothing was enqueued.
  * Threads:   any.
@@ -61,13 +63,16 @@ int coll__cuda_unregister(void *ptr);
  */
 int coll__cuda_write_flag(void *stream, void *flag, uint32_t value);
 int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value);
-int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit);
-int coll__cuda_write_flags(void *stream, void *const flags[2],
-                           const uint32_t values[2]);
-int coll__cuda_wait_bits(void *stream, void *const flags[2],
-                         const uint32_t bits[2]);
+int coll__cuda_wait_bits(void *stream, void *flag, uint64_t bits);
+int coll__cuda_write_two(void *stream, void *const flags[2],
+                         const uint32_t values[2]);
+int coll__cuda_wait_two(void *stream, void *const flags[2],
+                        const uint64_t bits[2]);
+int coll__cuda_wait_write(void *stream, void *flag, uint64_t bits,
+                          uint32_t value);
 
-/* Test all of these with two words that nothing else uses, and wait for the result. */
+/* Test all of these with two flags of 64 bits that nothing else uses and that are 0, and
+ * wait for the result. */
 int coll__cuda_try_flags(void *stream, void *const flags[2]);
 
 /* What another process of the host needs to map memory of this process. */

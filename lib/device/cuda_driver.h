@@ -66,6 +66,7 @@
     X(cuStreamDestroy)                                                         \
     X(cuStreamBatchMemOp)                                                      \
     X(cuStreamWaitValue32)                                                     \
+    X(cuStreamWaitValue64)                                                     \
     X(cuStreamWriteValue32)                                                    \
     X(cuStreamGetCtx)                                                          \
     X(cuStreamIsCapturing)                                                     \

@@ -90,15 +90,16 @@ int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value)
                        "cuStreamWaitValue32");
 }
 
-int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
+int coll__cuda_wait_bits(void *stream, void *flag, uint64_t bits)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    return flag_status(cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, bit,
+    return flag_status(cuda->cuStreamWaitValue64(stream, (CUdeviceptr)flag,
+                                                 bits,
                                                  CU_STREAM_WAIT_VALUE_AND),
-                       "cuStreamWaitValue32");
+                       "cuStreamWaitValue64");
 }
 
 /* Is a field at the same place in both kinds of batch entries, write and wait? */
@@ -106,58 +107,79 @@ int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
     (offsetof(CUstreamBatchMemOpParams, writeValue.field) ==                   \
      offsetof(CUstreamBatchMemOpParams, waitValue.field))
 
-_Static_assert(IS_ALIKE(operation) && IS_ALIKE(address) && IS_ALIKE(value) &&
+_Static_assert(IS_ALIKE(operation) && IS_ALIKE(address) && IS_ALIKE(value64) &&
                    IS_ALIKE(flags),
                "one of them is filled in for both");
 
-/* Enqueue the same operation on two flags.  Unused fields of an entry must be 0. */
-static int batch(void *stream, CUstreamBatchMemOpType what, unsigned how,
-                 void *const flags[2], const uint32_t values[2])
+/* Fill in an entry, whose unused fields must be 0.  A value of 32 bits is the lower half
+ * of value64. */
+static void set(CUstreamBatchMemOpParams *op, CUstreamBatchMemOpType what,
+                void *flag, uint64_t value)
+{
+    memset(op, 0, sizeof(*op));
+    op->writeValue.operation = what;
+    op->writeValue.address = (CUdeviceptr)flag;
+    op->writeValue.value64 = value;
+    op->writeValue.flags = what == CU_STREAM_MEM_OP_WRITE_VALUE_32
+                               ? (unsigned)CU_STREAM_WRITE_VALUE_DEFAULT
+                               : (unsigned)CU_STREAM_WAIT_VALUE_AND;
+}
+
+static int enqueue_two(void *stream, CUstreamBatchMemOpParams ops[2])
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
-    CUstreamBatchMemOpParams ops[2];
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    memset(ops, 0, sizeof(ops));
-    for (int i = 0; i < 2; i++) {
-        ops[i].writeValue.operation = what;
-        ops[i].writeValue.address = (CUdeviceptr)flags[i];
-        ops[i].writeValue.value = values[i];
-        ops[i].writeValue.flags = how;
-    }
     return flag_status(cuda->cuStreamBatchMemOp(stream, 2, ops, 0),
                        "cuStreamBatchMemOp");
 }
 
-int coll__cuda_write_flags(void *stream, void *const flags[2],
-                           const uint32_t values[2])
+int coll__cuda_write_two(void *stream, void *const flags[2],
+                         const uint32_t values[2])
 {
-    return batch(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32,
-                 CU_STREAM_WRITE_VALUE_DEFAULT, flags, values);
+    CUstreamBatchMemOpParams ops[2];
+
+    for (int i = 0; i < 2; i++)
+        set(&ops[i], CU_STREAM_MEM_OP_WRITE_VALUE_32, flags[i], values[i]);
+    return enqueue_two(stream, ops);
 }
 
-int coll__cuda_wait_bits(void *stream, void *const flags[2],
-                         const uint32_t bits[2])
+int coll__cuda_wait_two(void *stream, void *const flags[2],
+                        const uint64_t bits[2])
 {
-    return batch(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32,
-                 CU_STREAM_WAIT_VALUE_AND, flags, bits);
+    CUstreamBatchMemOpParams ops[2];
+
+    for (int i = 0; i < 2; i++)
+        set(&ops[i], CU_STREAM_MEM_OP_WAIT_VALUE_64, flags[i], bits[i]);
+    return enqueue_two(stream, ops);
+}
+
+int coll__cuda_wait_write(void *stream, void *flag, uint64_t bits,
+                          uint32_t value)
+{
+    CUstreamBatchMemOpParams ops[2];
+
+    set(&ops[0], CU_STREAM_MEM_OP_WAIT_VALUE_64, flag, bits);
+    set(&ops[1], CU_STREAM_MEM_OP_WRITE_VALUE_32, flag, value);
+    return enqueue_two(stream, ops);
 }
 
 int coll__cuda_try_flags(void *stream, void *const flags[2])
 {
     static const uint32_t ones[2] = {1, 1}, twos[2] = {2, 2};
+    static const uint64_t bits[2] = {2, 2 | UINT64_C(1) << 32};
     int status = coll__cuda_write_flag(stream, flags[0], 1);
 
     if (status == COLL_OK)
-        status = coll__cuda_wait_bit(stream, flags[0], 1);
+        status = coll__cuda_wait_bits(stream, flags[0], 1 | UINT64_C(1) << 32);
     if (status == COLL_OK)
         status = coll__cuda_wait_flag(stream, flags[0], 1);
     if (status == COLL_OK)
-        status = coll__cuda_write_flags(stream, flags, twos);
+        status = coll__cuda_write_two(stream, flags, twos);
     if (status == COLL_OK)
-        status = coll__cuda_wait_bits(stream, flags, twos);
+        status = coll__cuda_wait_two(stream, flags, bits);
     if (status == COLL_OK)
-        status = coll__cuda_write_flags(stream, flags, ones);
+        status = coll__cuda_write_two(stream, flags, ones);
     return status ? status : coll__cuda_stream_wait(stream);
 }

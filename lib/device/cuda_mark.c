@@ -115,6 +115,10 @@ static int has_reached(void *mark)
 const struct coll__stream_ops coll__cuda_streams = {
     .prepare = coll__cuda_prepare,
     .enqueue = coll__cuda_enqueue,
+    .write_flag = coll__cuda_write_flag,
+    .wait_bits = coll__cuda_wait_bits,
+    .write_two = coll__cuda_write_two,
+    .wait_two = coll__cuda_wait_two,
     .mark = set_mark,
     .reached = has_reached,
     .unmark = drop,

@@ -78,6 +78,13 @@ struct coll__stream_ops {
 
     int (*enqueue)(const struct coll__work *work);
 
+    /* Flags: words that streams write and wait for (lib/device/cuda.h). */
+    int (*write_flag)(void *stream, void *flag, uint32_t value);
+    int (*wait_bits)(void *stream, void *flag, uint64_t bits);
+    int (*write_two)(void *stream, void *const flags[2],
+                     const uint32_t values[2]);
+    int (*wait_two)(void *stream, void *const flags[2], const uint64_t bits[2]);
+
     /* mark(): put a mark behind all work of the stream.  *mark is NULL before the
      * first mark; the caller ends it by unmark().  reached(): has the stream come to
      * the mark?  COLL_OK, or COLL_IN_PROGRESS; a mark in a capture counts as

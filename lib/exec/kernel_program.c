@@ -50,9 +50,9 @@ static struct coll__operand take_slot(struct planning *p, int i,
     int n = prog->on_stream->number[i], is_send = step->kind == STEP_SEND;
     int *last =
         &p->last[(2 * step->peer + is_send) * tp->n_slots + n % tp->n_slots];
-    struct coll__slot slot;
+    struct coll__kernel_slot slot;
 
-    tp->ops->slot(tp, step->peer, is_send, n, &slot);
+    tp->ops->kernel_slot(tp, step->peer, is_send, n, &slot);
     note_need(&p->needs[i], *last);
     *last = i;
     to->is_send |= is_send;
@@ -130,9 +130,10 @@ static void plan_settling(struct planning *p)
 
     for (int k = 0; k < q->n_last; k++) {
         int i = q->last[k];
-        struct coll__slot slot;
+        struct coll__kernel_slot slot;
 
-        tp->ops->slot(tp, prog->plan.steps[i].peer, 1, q->number[i], &slot);
+        tp->ops->kernel_slot(tp, prog->plan.steps[i].peer, 1, q->number[i],
+                             &slot);
         p->steps[p->n++] = (struct coll__kernel_step){
             .settles = 1, .send = {slot.own, slot.theirs}};
     }

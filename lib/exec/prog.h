@@ -128,6 +128,8 @@ struct coll__stream_run {
     void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: the steps in the device's memory, from the first run on */
     int status;  /* of the last start */
+    struct coll__carried
+        *carried; /* from the first run on, if the transport plans */
 
     /* direct[n_steps]: the sender's memory of each direct read, len 0 for other messages;
      * NULL if there are none.  last[n_last]: the last direct-read send of each slot. */

@@ -97,6 +97,8 @@ static void destroy(struct coll__prog *prog)
 {
     if (!prog->on_stream)
         return;
+    if (prog->on_stream->carried)
+        prog->routes->streams->ops->forget(prog->on_stream->carried);
     prog->device->streams->unmark(prog->on_stream->mark);
     prog->device->streams->unload(prog->on_stream->plan);
     free(prog->on_stream->number);
@@ -199,43 +201,51 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
     };
 }
 
-/* Return the number by which the transport knows message i. */
-static int number_of(const struct coll__prog *prog, int i)
+/* Return the name of message i for the transport. */
+static struct coll__message message_of(const struct coll__prog *prog, int i)
 {
     int n = prog->on_stream->number[i];
 
-    return coll__prog_reads_direct(prog, i) ? n | COLL__DIRECT : n;
+    return (struct coll__message){
+        .peer = prog->plan.steps[i].peer,
+        .n = coll__prog_reads_direct(prog, i) ? n | COLL__DIRECT : n};
 }
 
 static int put_receive(struct coll__prog *prog, int i)
 {
-    const struct coll__step *step = &prog->plan.steps[i];
     struct coll__stream_tp *tp = prog->routes->streams;
-    struct coll__message from = {step->peer, number_of(prog, i)}, to;
+    struct coll__message from = message_of(prog, i), to;
     struct coll__work work = work_of(prog, i);
 
     if (coll__prog_reads_direct(prog, i))
         work.src = at_sender(prog, i);
     if (!prog->on_stream->fused[i])
-        return tp->ops->recv(tp, prog->run.stream, from.peer, from.n, &work);
+        return coll__stream_recv(tp, &from, &work);
     if (prog->on_stream->fused[i] == FUSED_GONE)
         work.dst = NULL;
-    to = (struct coll__message){step[1].peer, number_of(prog, i + 1)};
-    return tp->ops->relay(tp, &from, &to, &work);
+    to = message_of(prog, i + 1);
+    return coll__stream_relay(tp, &from, &to, &work);
+}
+
+static int put_send(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__message to = message_of(prog, i);
+
+    return coll__stream_send(prog->routes->streams, &to,
+                             prog_at(prog, &step->src), step->src.len,
+                             prog->run.stream);
 }
 
 static int put_step(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
-    struct coll__stream_tp *tp = prog->routes->streams;
     struct coll__work work;
 
     if (coll__step_is_recv(step->kind))
         return put_receive(prog, i);
     if (step->kind == STEP_SEND)
-        return tp->ops->send(tp, prog->run.stream, step->peer,
-                             number_of(prog, i), prog_at(prog, &step->src),
-                             step->src.len);
+        return put_send(prog, i);
     if (step->kind == STEP_ORDER)
         return COLL_OK;
     work = work_of(prog, i);
@@ -270,13 +280,13 @@ static int put_steps(struct coll__prog *prog)
 static int put_settling(struct coll__prog *prog)
 {
     const struct coll__stream_run *q = prog->on_stream;
-    struct coll__stream_tp *tp = prog->routes->streams;
     int rc = COLL_OK;
 
-    for (int k = 0; k < q->n_last && rc == COLL_OK; k++)
-        rc = tp->ops->settle(tp, prog->run.stream,
-                             prog->plan.steps[q->last[k]].peer,
-                             q->number[q->last[k]]);
+    for (int k = 0; k < q->n_last && rc == COLL_OK; k++) {
+        struct coll__message to = message_of(prog, q->last[k]);
+
+        rc = coll__stream_settle(prog->routes->streams, &to, prog->run.stream);
+    }
     return rc;
 }
 
@@ -310,9 +320,54 @@ static int put_kernel(struct coll__prog *prog)
     return rc ? rc : prog->device->streams->launch(prog->on_stream->plan, &run);
 }
 
+/* Describe all messages to the transport. */
+static int plan_messages(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__planned *messages =
+        calloc((size_t)plan->n_steps + 1, sizeof(*messages));
+    int n = 0, rc;
+
+    if (!messages) {
+        log_error("exec", "no memory for a plan of %d steps", plan->n_steps);
+        return COLL_ERR_NOMEM;
+    }
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        int is_send = step->kind == STEP_SEND;
+
+        if (coll__step_is_message(step->kind))
+            messages[n++] = (struct coll__planned){
+                .of = message_of(prog, i),
+                .len = is_send ? step->src.len : step->dst.len,
+                .sig = prog->run.sig,
+                .is_send = is_send};
+    }
+    rc = tp->ops->plan(tp, messages, n, &prog->on_stream->carried);
+    free(messages);
+    return rc;
+}
+
+static int begin(struct coll__prog *prog)
+{
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = COLL_OK;
+
+    if (!tp->ops->plan)
+        return COLL_OK;
+    if (!prog->on_stream->carried)
+        rc = plan_messages(prog);
+    return rc ? rc
+              : tp->ops->begin(tp, prog->on_stream->carried, prog->run.stream);
+}
+
 static int put_all(struct coll__prog *prog)
 {
-    int rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
+    int rc = begin(prog);
+
+    if (rc == COLL_OK)
+        rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
 
     if (rc == COLL_OK && !prog->by_kernel)
         rc = put_settling(prog);

@@ -172,14 +172,16 @@ static int put_piece(const struct coll_comm *comm, void *stream,
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     size_t at = k * tp->slot, len = min_size(tp->slot, len_of(call) - at);
-    int n = COLL__ASIDE + (int)(k % (size_t)tp->n_slots), peer = call->pb.root;
+    struct coll__message end = {.peer = call->pb.root,
+                                .n = COLL__ASIDE +
+                                     (int)(k % (size_t)tp->n_slots)};
     struct coll__work work = {.kind = WORK_COPY, .len = len, .stream = stream};
 
     if (is_send(call))
-        return tp->ops->send(tp, stream, peer, n,
-                             (const unsigned char *)call->args.in + at, len);
+        return coll__stream_send(
+            tp, &end, (const unsigned char *)call->args.in + at, len, stream);
     work.dst = (unsigned char *)call->args.out + at;
-    return tp->ops->recv(tp, stream, peer, n, &work);
+    return coll__stream_recv(tp, &end, &work);
 }
 
 /* Enqueue the sends, or the receives, of a round. */

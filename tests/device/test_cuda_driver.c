@@ -67,6 +67,7 @@
     X(cuStreamDestroy, 4000)                                                   \
     X(cuStreamBatchMemOp, 11070)                                               \
     X(cuStreamWaitValue32, 11070)                                              \
+    X(cuStreamWaitValue64, 11070)                                              \
     X(cuStreamWriteValue32, 11070)                                             \
     X(cuStreamGetCtx, 9020)                                                    \
     X(cuStreamIsCapturing, 10000)                                              \

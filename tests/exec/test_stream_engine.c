@@ -3,7 +3,7 @@
  * algorithm of every collective against results of the host, what that costs against
  * what the plan says, captures, and streams that are released. */
 #include "tests/support/patience.h"
-#include "tests/exec/stream_fixture.h"
+#include "tests/exec/every_algorithm.h"
 #include "tests/support/suite.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
@@ -11,173 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { DRAWS = 2 }; /* of each algorithm and collective */
-
-/* ---- what it cost -------------------------------------------------------- */
-
-/* Of a run. */
-struct cost {
-    uint64_t copies, copied, kernels, kernel_len, next_len, messages;
-};
-
-/* One launch, and a mark behind it; what its steps leave is what the plan's do.  The
- * first run writes the plan to the device. */
-static int costs_one_kernel(const struct world_rank *me,
-                            const struct cost *cost, int is_first,
-                            const struct fake_counts *before,
-                            const struct fake_counts *after)
-{
-    WORLD_CHECK(me, after->kernels - before->kernels == 1);
-    WORLD_CHECK(me, after->plan_len - before->plan_len ==
-                        cost->copied + cost->kernel_len);
-    WORLD_CHECK(me, after->plan_next - before->plan_next == cost->next_len);
-    WORLD_CHECK(me, after->records - before->records == 1);
-    WORLD_CHECK(me, after->copies - before->copies == (uint64_t)is_first);
-    WORLD_CHECK(me, after->waits == before->waits);
-    WORLD_CHECK(me, after->writes == before->writes);
-    WORLD_CHECK(me, after->fills == before->fills);
-    WORLD_CHECK(me, after->functions == before->functions);
-    return 0;
-}
-
-/* What is passed on as it is taken is one kernel, or one copy if nobody wants it here;
- * what lies where it was is copied once. */
-static void add_step(struct cost *cost, const struct coll__prog *prog, int i)
-{
-    const struct coll__step *step = &coll__prog_plan(prog)->steps[i];
-    const struct coll__span *direct = prog->on_stream->direct;
-    int is_send = step->kind == STEP_SEND;
-    int passes_on = step->is_fused && !(direct && direct[i + 1].len);
-    int was_passed_on = i && step[-1].is_fused && !(direct && direct[i].len);
-    size_t len = is_send ? step->src.len : step->dst.len;
-    int is_kept = prog->on_stream->fused[i] == FUSED_KEPT;
-    int is_kernel = (passes_on && is_kept) || step->kind == STEP_REDUCE ||
-                    step->kind == STEP_SCALE || step->kind == STEP_RECV_REDUCE;
-
-    cost->messages += step->peer >= 0;
-    if (step->kind == STEP_ORDER || was_passed_on ||
-        (is_send && direct && direct[i].len))
-        return;
-    *(is_kernel ? &cost->kernels : &cost->copies) += len > 0;
-    *(is_kernel ? &cost->kernel_len : &cost->copied) += len;
-    if (passes_on && is_kept)
-        cost->next_len += len;
-}
-
-/* What the driver was given is what the plan has, and no more: but for messages that
- * lie where they were, which are awaited at the end. */
-static int costs_as_planned(const struct world_rank *me,
-                            const struct coll__prog *prog, int is_first,
-                            const struct fake_counts *before,
-                            const struct fake_counts *after)
-{
-    uint64_t n_last = (uint64_t)prog->on_stream->n_last;
-    struct cost cost = {0};
-
-    for (int i = 0; i < coll__prog_plan(prog)->n_steps; i++)
-        add_step(&cost, prog, i);
-    if (stream_kernel_blocks)
-        return costs_one_kernel(me, &cost, is_first, before, after);
-    WORLD_CHECK(me, after->copies - before->copies == cost.copies);
-    WORLD_CHECK(me, after->copied - before->copied == cost.copied);
-    WORLD_CHECK(me, after->kernels - before->kernels == cost.kernels);
-    WORLD_CHECK(me, after->kernel_len - before->kernel_len == cost.kernel_len);
-    WORLD_CHECK(me, after->next_len - before->next_len == cost.next_len);
-    WORLD_CHECK(me, after->waits - before->waits == cost.messages + n_last);
-    WORLD_CHECK(me, after->writes - before->writes == cost.messages);
-    WORLD_CHECK(me, after->records - before->records == 1);
-    WORLD_CHECK(me, after->fills == before->fills);
-    WORLD_CHECK(me, after->functions == before->functions);
-    return 0;
-}
-
-/* ---- every algorithm ----------------------------------------------------- */
-
-/* Threads share the driver's counts: those of processes are looked at. */
-static int try_deed(struct world_rank *me, const struct coll__algo *algo,
-                    const struct deed *d, struct stage *s)
-{
-    struct fake_counts before, after;
-    struct coll__prog *prog = NULL;
-    int counts = s->rank->scene->are_processes && !stream_scales(d);
-
-    WORLD_CHECK(me, stream_make(algo, d, s, &prog) == COLL_OK);
-    for (int run = 0; run < 2; run++) {
-        stream_fill(d, s);
-        s->ask(&before);
-        WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
-        WORLD_CHECK(me, stream_finish(prog) == COLL_OK);
-        s->ask(&after);
-        if (!stream_is_right(d, s)) {
-            fprintf(stderr, "%s %s of %d ranks, count %zu\n",
-                    coll_collective_name(d->op.collective), algo->name,
-                    me->size, d->op.count);
-            return 1;
-        }
-        if (counts && costs_as_planned(me, prog, !run, &before, &after))
-            return 1;
-    }
-    coll__prog_destroy(prog);
-    return 0;
-}
-
-/* The types and operations take turns. */
-static void draw(struct deed *d, enum coll_collective collective, int k,
-                 int size)
-{
-    static const size_t counts[] = {1, 37, 300, 0, 129};
-
-    d->op = (struct oracle_op){.collective = collective,
-                               .type = (enum coll_type)(k % COLL_N_TYPES),
-                               .root = k % size,
-                               .size = size,
-                               .count = counts[k % 5],
-                               .seed = (unsigned)k + 1};
-    if (!coll__reduces(collective))
-        return;
-    d->op.op = (enum coll_op)(k / 3 % COLL_N_OPS);
-    while (!coll__op_takes(&(struct coll__op){.base = d->op.op}, d->op.type))
-        d->op.op = (enum coll_op)((d->op.op + 1) % COLL_N_OPS);
-    if (k % 7 == 3) {
-        d->op.own = OWN_PREMUL;
-        d->op.type = COLL_I64;
-        d->op.op = COLL_SUM;
-    }
-}
-
-/* Half of the ranks in hosts of two, as algorithms with levels see them. */
-static int try_all(struct world_rank *me)
-{
-    struct stage *s = stream_stage_new(me);
-    struct coll__view view;
-    int host[ORACLE_RANKS], k = (int)s->rank->scene->seed, failed = 0;
-    int in_place;
-
-    for (int r = 0; r < me->size; r++)
-        host[r] = r / 2;
-    WORLD_CHECK(me, coll__view_init(&view, me->size, 2,
-                                    (const int *const[]){host}) == COLL_OK);
-    for (int a = 0; coll__algos[a]; a++)
-        for (int c = 0; c < COLL_SEND; c++) {
-            struct deed d;
-
-            for (int n = 0;
-                 n < part_of(DRAWS) && coll__algos[a]->serves & 1u << c; n++) {
-                draw(&d, (enum coll_collective)c, k++, me->size);
-                in_place =
-                    stream_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
-                stream_problem(&d, me->rank, in_place);
-                d.pb.view = &view;
-                if (!coll__algo_refuses(coll__algos[a], &d.pb))
-                    failed |= try_deed(me, coll__algos[a], &d, s);
-                WORLD_CHECK(me, !failed);
-            }
-        }
-    coll__view_fini(&view);
-    stream_stage_free(me, s);
-    return failed;
-}
 
 /* size, devices, processes, slots, blocks of a kernel */
 static const int scenes[][5] = {
@@ -196,7 +29,7 @@ START_TEST(every_algorithm_gives_what_the_host_gives)
                                  .n_slots = scenes[_i][3],
                                  .seed = (unsigned)_i + 1,
                                  .slot = SLOT,
-                                 .body = try_all};
+                                 .body = every_algorithm};
 
     stream_kernel_blocks = scenes[_i][4];
 
@@ -215,7 +48,7 @@ START_TEST(registered_buffers_are_read_in_place)
                                  .n_slots = scenes[_i][3],
                                  .seed = (unsigned)_i + 100,
                                  .slot = SLOT,
-                                 .body = try_all};
+                                 .body = every_algorithm};
 
     stream_registers = 1;
     stream_kernel_blocks = scenes[_i][4];
@@ -257,8 +90,13 @@ static int count_lying(struct world_rank *me)
 /* _i: ranks, twice: by streams, by kernels */
 START_TEST(each_byte_of_an_allgather_is_copied_once)
 {
-    struct stream_scene scene = {_i / 2, 1,           1,    1,   2,
-                                 SLOT,   count_lying, NULL, NULL};
+    struct stream_scene scene = {.size = _i / 2,
+                                 .n_devices = 1,
+                                 .are_processes = 1,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = count_lying};
 
     stream_registers = 1;
     stream_kernel_blocks = _i % 2 * 2;
@@ -328,7 +166,12 @@ static int replay(struct world_rank *me)
  * and both. */
 START_TEST(a_graph_runs_a_thousand_times)
 {
-    struct stream_scene scene = {3, 1, _i % 2, 0, 2, SLOT, replay, NULL, NULL};
+    struct stream_scene scene = {.size = 3,
+                                 .n_devices = 1,
+                                 .are_processes = _i % 2,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = replay};
 
     stream_kernel_blocks = _i / 2 % 2 * 2;
     stream_registers = _i / 4;
@@ -365,14 +208,19 @@ static void fall_apart(struct world_rank *me, struct stage *s,
 
     coll__prog_destroy(prog);
     stream_stage_free(me, s);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    stream_close(rank, 0);
 }
 
 /* Three ranks; i % 2: they are processes, i / 2: all steps are one kernel. */
 static int run_three(int i, world_fn *fn)
 {
-    struct stream_scene scene = {3, 1, i % 2, 1, 2, SLOT, fn, NULL, NULL};
+    struct stream_scene scene = {.size = 3,
+                                 .n_devices = 1,
+                                 .are_processes = i % 2,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = fn};
 
     stream_kernel_blocks = i / 2 * 2;
     return stream_run(&scene);
@@ -464,15 +312,15 @@ static int fall_out(struct world_rank *me)
 /* _i: does it begin after the others? */
 START_TEST(a_rank_that_falls_out_takes_the_others_along)
 {
-    struct stream_scene scene = {3,
-                                 1,
-                                 1,
-                                 1,
-                                 2,
-                                 SLOT,
-                                 fall_out,
-                                 _i ? "late" : NULL,
-                                 "cuLaunchKernel:2:1"};
+    struct stream_scene scene = {.size = 3,
+                                 .n_devices = 1,
+                                 .are_processes = 1,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = fall_out,
+                                 .arg = _i ? "late" : NULL,
+                                 .fault = "cuLaunchKernel:2:1"};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -504,8 +352,13 @@ static int take_wrong_stream(struct world_rank *me)
 
 START_TEST(a_stream_of_another_device_does_no_harm)
 {
-    struct stream_scene scene = {2,    2,   1, 1, 2, SLOT, take_wrong_stream,
-                                 NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 2,
+                                 .are_processes = 1,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = take_wrong_stream};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -549,7 +402,13 @@ static int serve(struct world_rank *me)
 
 START_TEST(other_plans_are_refused)
 {
-    struct stream_scene scene = {2, 1, 0, 1, 2, SLOT, serve, NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = 0,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = serve};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }

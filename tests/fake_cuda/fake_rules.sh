@@ -17,13 +17,14 @@ others=$(nm -D --defined-only "$driver/libcuda.so.1" |
     awk '$3 !~ /^(cu[A-Z]|fake_cuda_)/ {print $3}')
 [ -z "$others" ] || { echo "the driver exports" $others; exit 1; }
 
-# What is not modelled, and why:
+# What is not compared, and why:
 #   host/unmapped_first   private pages cannot be mapped a second time, so a write to
 #                         a registration whose mapping has gone hits the new mapping
 #   fault/illegal_address the rule's process died on the H100 of a handle that the rule
 #                         had left unset; that has been mended since
 #   kernel/no_jit         expects nothing any more
-not_modelled='^\(host/unmapped_first\|fault/illegal_address\|kernel/no_jit\)[: ]'
+#   memop/waits_two_words is asked since that report: no GPU has answered yet
+not_compared='^\(host/unmapped_first\|fault/illegal_address\|kernel/no_jit\|memop/waits_two_words\)[: ]'
 
 # "area/name: verdict" and "area/name what: what was seen", sorted: since the report some
 # rules ask in another order, with other arguments and longer words.
@@ -44,7 +45,7 @@ lines() {
         sub(/.*"seen": /, "", seen)
         sub(/},*$/, "", seen)
         print rule " " what ": " seen
-    }' "$1" | grep -v "$not_modelled" | sort
+    }' "$1" | grep -v "$not_compared" | sort
 }
 
 # The rules poll plain words that the driver writes, which is no matter of the thread

@@ -75,6 +75,41 @@ static void waits_64(void)
     want_true("GEQ is cyclic here too", becomes(out.host + 1, 1, 2000));
 }
 
+/* A wait for bits of two words: one of the stream, one of the host (transports/stream.h).
+ * In a batch the same. */
+static void waits_two_words(void)
+{
+    CUstreamBatchMemOpParams op = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64};
+    uint64_t bits = 1 | (uint64_t)1 << 32;
+    struct words w, out;
+    CUstream s;
+
+    start();
+    w = new_words(2);
+    out = new_words(3);
+    s = new_stream();
+    GOOD(cu.StreamWaitValue64(s, w.dev, bits, AND));
+    GOOD(cu.StreamWriteValue32(s, out.dev, 1, 0));
+    w.host[0] = 2;
+    want_true("another bit does not do", !becomes(out.host, 1, 100));
+    w.host[0] = 1;
+    want_true("the lower word lets it pass", becomes(out.host, 1, 2000));
+    GOOD(cu.StreamWriteValue32(s, w.dev, 2, 0));
+    op.waitValue.address = w.dev;
+    op.waitValue.value64 = bits;
+    op.waitValue.flags = AND;
+    GOOD(cu.StreamBatchMemOp(s, 1, &op, 0));
+    GOOD(cu.StreamWriteValue32(s, out.dev + 4, 1, 0));
+    want_true("it waits in a batch", !becomes(out.host + 1, 1, 100));
+    w.host[1] = 1;
+    want_true("the upper word lets it pass", becomes(out.host + 1, 1, 2000));
+    GOOD(cu.StreamWriteValue32(s, w.dev, 2, 0));
+    GOOD(cu.StreamWaitValue64(s, w.dev, bits, AND));
+    GOOD(cu.StreamWriteValue32(s, out.dev + 8, 1, 0));
+    want_true("and every wait after it", becomes(out.host + 2, 1, 2000));
+    want_true("32 bits are written beside it", w.host[0] == 2 && w.host[1]);
+}
+
 static void addresses(void)
 {
     void *plain = calloc(1, 4096);
@@ -309,6 +344,9 @@ static const struct rule rules[] = {
     {AREA, "waits_32", "DA CUstreamWaitValue_flags",
      "GEQ is cyclic, EQ, AND and NOR as written", waits_32},
     {AREA, "waits_64", "DA cuStreamWaitValue64", "64 bits likewise", waits_64},
+    {AREA, "waits_two_words", "DA cuStreamWaitValue64",
+     "AND of 64 bits: one of two words that are written one by one",
+     waits_two_words},
     {AREA, "addresses", "DA cuStreamWaitValue32",
      "aligned, known to the device, and within it", addresses},
     {AREA, "flags", "DA CUstreamWriteValue_flags",

@@ -159,7 +159,7 @@ static int try_known(char *why, size_t len)
     return 0;
 }
 
-/* A word of the host that the stream waits for and writes. */
+/* Words of the host that the stream waits for and writes. */
 static int try_flags(char *why, size_t len)
 {
     uint32_t *words = aligned_alloc(4096, 4096);
@@ -168,11 +168,14 @@ static int try_flags(char *why, size_t len)
 
     NEED(words);
     words[0] = 1;
-    words[1] = 0;
+    words[1] = words[2] = 0;
+    words[3] = 1;
     MUST(cuMemHostRegister(words, 4096, CU_MEMHOSTREGISTER_PORTABLE));
     MUST(cuMemHostGetDevicePointer(&at, words, 0));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamWaitValue32(stream, at, 1, CU_STREAM_WAIT_VALUE_GEQ));
+    MUST(cuStreamWaitValue64(stream, at + 8, 1 | UINT64_C(1) << 32,
+                             CU_STREAM_WAIT_VALUE_AND));
     MUST(cuStreamWriteValue32(stream, at + 4, 5, 0));
     MUST(cuStreamSynchronize(stream));
     NEED(words[1] == 5);

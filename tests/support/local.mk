@@ -3,7 +3,7 @@ if HAVE_CHECK
 kernel_cases = %D%/kernel_cases.c %D%/kernel_cases.h %D%/element.c \
 	%D%/element.h lib/device/cuda_table.c
 if HAVE_CUDA
-stream_fixture = %D%/stream_fixture.c %D%/stream_fixture.h \
+stream_fixture = %D%/stream_fixture.c %D%/stream_fixture.h %D%/stream_hosts.c \
 	%D%/element.c %D%/element.h
 stream_lib = $(fake_lib) -lm
 endif

@@ -11,32 +11,62 @@
 
 int stream_kernel_blocks;
 
-static int gather(void *arg, const void *in, size_t len, void *out)
+int stream_gather(void *arg, const void *in, size_t len, void *out)
 {
-    const struct world_rank *me = arg;
+    const struct stream_rank *rank = arg;
 
-    return me->oob.allgather(me->oob.arg, in, out, len);
+    return rank->me->oob.allgather(rank->me->oob.arg, in, out, len);
+}
+
+static int host_of(const struct stream_rank *rank, int r, int are_on_one)
+{
+    return rank->scene->hosts && !are_on_one ? rank->scene->hosts[r] : 0;
+}
+
+int stream_peers(const struct stream_rank *rank, int are_on_one,
+                 struct coll__peer *peers)
+{
+    int me = rank->me->rank;
+    struct coll__peer mine = {.pid = getpid(),
+                              .host = host_of(rank, me, are_on_one)};
+
+    for (int r = 0; r < rank->me->size; r++) {
+        int is_here = host_of(rank, r, are_on_one) == mine.host;
+
+        mine.local_size += is_here;
+        mine.local_rank += is_here && r < me;
+    }
+    return stream_gather((void *)rank, &mine, sizeof(mine), peers);
 }
 
 static int open_tp(struct stream_rank *rank)
 {
-    struct world_rank me = *rank->me;
-    struct coll__peer mine = {
-        .pid = getpid(), .local_rank = me.rank, .local_size = me.size};
-    struct coll__peer *peers = calloc((size_t)me.size, sizeof(*peers));
-    struct coll__tp_env env = {.rank = me.rank,
-                               .size = me.size,
+    const struct world_rank *me = rank->me;
+    struct coll__peer *peers = calloc((size_t)me->size, sizeof(*peers));
+    struct coll__tp_env env = {.rank = me->rank,
+                               .size = me->size,
                                .peers = peers,
-                               .allgather = gather,
-                               .arg = &me,
+                               .allgather = stream_gather,
+                               .arg = rank,
                                .timeout = 60};
-    int rc = gather(&me, &mine, sizeof(mine), peers);
+    int rc = stream_peers(rank, 0, peers);
 
     if (rc == COLL_OK)
         rc = coll__stream_cuda_ipc.open(&env, NULL, &rank->tp);
+    if (rc == COLL_OK && rank->scene->hosts)
+        rc = stream_hosts_open(rank);
     rank->is_open = rc == COLL_OK;
     free(peers);
     return rc;
+}
+
+void stream_close(struct stream_rank *rank, int is_orderly)
+{
+    rank->is_open = 0;
+    if (rank->hosts)
+        stream_hosts_close(rank, is_orderly);
+    else
+        rank->tp->ops->close(rank->tp, is_orderly);
 }
 
 /* The driver is started here by each process, by whoever starts threads before. */
@@ -59,7 +89,7 @@ static int run_rank(struct world_rank *me)
     if (rank.is_open) {
         OK(cu.StreamSynchronize(rank.s));
         world_meet(me);
-        rank.tp->ops->close(rank.tp, 1);
+        stream_close(&rank, 1);
     }
     return rc;
 }

@@ -16,6 +16,9 @@ struct stream_scene {
     world_fn *body; /* arg is the struct stream_rank */
     void *arg;
     const char *fault; /* FAKE_CUDA_FAULT of rank 0, where they are processes */
+    /* [size]: each rank's host.  GPUs of different hosts do not reach each other, so the
+     * ranks are joined by a proxy over shm.  NULL: all are on one host, without a proxy. */
+    const int *hosts;
 };
 
 /* All operations of the scenes to come are one kernel of so many blocks; 0: none is. */
@@ -27,11 +30,27 @@ struct stream_rank {
     struct coll__stream_tp *tp;
     CUcontext ctx;
     CUstream s;
-    int is_open; /* the body may close it, and say so */
+    int is_open; /* until stream_close() */
+    struct stream_hosts
+        *hosts; /* stream_hosts.c's: the way between hosts, or NULL */
 };
 
 /* Run the body on each rank, on device rank modulo n_devices; returns how many ranks
  * failed. */
 int stream_run(const struct stream_scene *scene);
+
+/* Close the rank's transport; a body that has failed does so itself. */
+void stream_close(struct stream_rank *rank, int is_orderly);
+
+/* stream_hosts.c: put a proxy over rank->tp, and let a thread carry its messages until it
+ * is stopped.  A status. */
+int stream_hosts_open(struct stream_rank *rank);
+void stream_hosts_stop(const struct stream_rank *rank);
+void stream_hosts_close(struct stream_rank *rank, int is_orderly);
+
+/* [size]: the ranks' places, as if all were on one host or on those of the scene. */
+int stream_peers(const struct stream_rank *rank, int are_on_one,
+                 struct coll__peer *peers);
+int stream_gather(void *rank, const void *in, size_t len, void *out);
 
 #endif

@@ -100,6 +100,22 @@ static void fill_buffers(const struct world_rank *me, const struct buffers *b)
         }
 }
 
+static int send_to(struct stream_rank *rank, int peer, int n, CUdeviceptr src,
+                   size_t len)
+{
+    struct coll__message to = {.peer = peer, .n = n};
+
+    return coll__stream_send(rank->tp, &to, (void *)src, len, rank->s);
+}
+
+static int recv_from(struct stream_rank *rank, int peer, int n,
+                     const struct coll__work *work)
+{
+    struct coll__message from = {.peer = peer, .n = n};
+
+    return coll__stream_recv(rank->tp, &from, work);
+}
+
 static int recv_message(struct stream_rank *rank, const struct buffers *b,
                         int i, int peer)
 {
@@ -108,11 +124,12 @@ static int recv_message(struct stream_rank *rank, const struct buffers *b,
                               .dst = (void *)(b->in + at),
                               .len = len_of(i, peer, rank->me->rank),
                               .type = type_of(i),
-                              .op = op_of(i)};
+                              .op = op_of(i),
+                              .stream = rank->s};
 
     if (i % 4 == 3)
         work.with = (void *)(b->with + at);
-    return rank->tp->ops->recv(rank->tp, rank->s, peer, i, &work);
+    return recv_from(rank, peer, i, &work);
 }
 
 /* Sends before receives, and these n_slots - 1 behind. */
@@ -125,9 +142,8 @@ static int put_all(struct stream_rank *rank, const struct buffers *b, int n)
         for (int s = 1; s < p && i < n && rc == COLL_OK; s++) {
             int to = (r + s) % p;
 
-            rc = rank->tp->ops->send(rank->tp, rank->s, to, i,
-                                     (void *)(b->out + place_of(i, to)),
-                                     len_of(i, r, to));
+            rc = send_to(rank, to, i, b->out + place_of(i, to),
+                         len_of(i, r, to));
         }
         for (int s = 1; s < p && i >= lag && rc == COLL_OK; s++)
             rc = recv_message(rank, b, i - lag, (r - s + p) % p);
@@ -216,10 +232,10 @@ static int count(struct world_rank *me)
     size_t host, mapped;
 
     work.dst = (void *)at;
+    work.stream = rank->s;
     ask(&before);
-    WORLD_CHECK(me, !rank->tp->ops->send(rank->tp, rank->s, peer, 0,
-                                         (void *)(at + 32), 24));
-    WORLD_CHECK(me, !rank->tp->ops->recv(rank->tp, rank->s, peer, 0, &work));
+    WORLD_CHECK(me, !send_to(rank, peer, 0, at + 32, 24));
+    WORLD_CHECK(me, !recv_from(rank, peer, 0, &work));
     OK(cu.StreamSynchronize(rank->s));
     ask(&after);
     WORLD_CHECK(me, after.copies - before.copies == 1);
@@ -235,7 +251,13 @@ static int count(struct world_rank *me)
 
 START_TEST(a_message_is_a_wait_a_copy_and_a_flag_at_each_end)
 {
-    struct stream_scene scene = {2, 1, 1, 1, 2, SLOT, count, NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = 1,
+                                 .seed = 1,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = count};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -256,8 +278,7 @@ static int close_it(struct world_rank *me)
     size_t inbox = rank->tp->ops->bytes(rank->tp, &host, &mapped);
 
     world_meet(me);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 1);
+    stream_close(rank, 1);
     world_meet(me);
     WORLD_CHECK(me, inbox <= (size_t)64 << 20 && inbox > (size_t)63 << 20);
     WORLD_CHECK(me, free_memory() >= before + inbox);
@@ -266,7 +287,11 @@ static int close_it(struct world_rank *me)
 
 START_TEST(memory_is_bounded_and_given_back)
 {
-    struct stream_scene scene = {8, 8, 1, 0, 2, 0, close_it, NULL, NULL};
+    struct stream_scene scene = {.size = 8,
+                                 .n_devices = 8,
+                                 .are_processes = 1,
+                                 .n_slots = 2,
+                                 .body = close_it};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -280,8 +305,11 @@ static int replay(struct world_rank *me)
 {
     struct stream_rank *rank = me->arg;
     int peer = 1 - me->rank, value = me->rank + 1, sum = 0, got = -1;
-    struct coll__work work = {
-        .kind = WORK_REDUCE, .len = 4, .type = COLL_U32, .op = COLL_SUM};
+    struct coll__work work = {.kind = WORK_REDUCE,
+                              .len = 4,
+                              .type = COLL_U32,
+                              .op = COLL_SUM,
+                              .stream = rank->s};
     CUdeviceptr at = fake_memory(64);
     CUgraphExec exec;
     CUgraph graph;
@@ -291,19 +319,15 @@ static int replay(struct world_rank *me)
     work.dst = (void *)(at + 32);
     OK(cu.StreamBeginCapture(rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     for (int n = 0; n < 3; n++) {
-        WORLD_CHECK(me, !rank->tp->ops->send(rank->tp, rank->s, peer, n,
-                                             (void *)at, 4));
-        WORLD_CHECK(me,
-                    !rank->tp->ops->recv(rank->tp, rank->s, peer, n, &work));
+        WORLD_CHECK(me, !send_to(rank, peer, n, at, 4));
+        WORLD_CHECK(me, !recv_from(rank, peer, n, &work));
     }
     OK(cu.StreamEndCapture(rank->s, &graph));
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
     for (int i = 0; i < 100; i++) {
         OK(cu.GraphLaunch(exec, rank->s));
-        WORLD_CHECK(me, !rank->tp->ops->send(rank->tp, rank->s, peer, 0,
-                                             (void *)at, 4));
-        WORLD_CHECK(me,
-                    !rank->tp->ops->recv(rank->tp, rank->s, peer, 0, &work));
+        WORLD_CHECK(me, !send_to(rank, peer, 0, at, 4));
+        WORLD_CHECK(me, !recv_from(rank, peer, 0, &work));
     }
     OK(cu.StreamSynchronize(rank->s));
     OK(cu.MemcpyDtoH(&got, at + 32, 4));
@@ -316,7 +340,13 @@ static int replay(struct world_rank *me)
 /* _i: threads, processes. */
 START_TEST(what_is_captured_runs_again)
 {
-    struct stream_scene scene = {2, 1, _i, 3, 2, SLOT, replay, NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = _i,
+                                 .seed = 3,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = replay};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -327,13 +357,14 @@ END_TEST
 /* Rank 0 waits for what nobody sends, many times; and sends more than is taken. */
 static int wait_for_nobody(struct stream_rank *rank, CUdeviceptr at)
 {
-    struct coll__work work = {.kind = WORK_COPY, .dst = (void *)at, .len = 8};
+    struct coll__work work = {
+        .kind = WORK_COPY, .dst = (void *)at, .len = 8, .stream = rank->s};
     int rc = COLL_OK;
 
     for (int n = 0; n < 20 && rc == COLL_OK; n++) {
-        rc = rank->tp->ops->recv(rank->tp, rank->s, 1, n, &work);
+        rc = recv_from(rank, 1, n, &work);
         if (rc == COLL_OK)
-            rc = rank->tp->ops->send(rank->tp, rank->s, 1, n, (void *)at, 8);
+            rc = send_to(rank, 1, n, at, 8);
     }
     return rc;
 }
@@ -358,8 +389,7 @@ static int released(struct stream_rank *rank)
     WORLD_CHECK(me, wait_for_nobody(rank, at) == COLL_ERR_PEER);
     OK(cu.GraphLaunch(exec,
                       rank->s)); /* whoever launches it now is released, too */
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    stream_close(rank, 0);
     OK(cu.StreamSynchronize(rank->s));
     return 0;
 }
@@ -379,16 +409,21 @@ static int leave_alone(struct world_rank *me)
     while (rank->tp->ops->state(rank->tp) == COLL_OK && coll__now() < until)
         usleep(1000);
     WORLD_CHECK(me, rank->tp->ops->state(rank->tp) == COLL_ERR_PEER);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    stream_close(rank, 0);
     return 0;
 }
 
 /* _i: threads, processes, a process that is killed. */
 START_TEST(streams_that_wait_for_nobody_are_released)
 {
-    struct stream_scene scene = {
-        2, 1, _i > 0, 3, 2, SLOT, leave_alone, _i > 1 ? "killed" : NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = _i > 0,
+                                 .seed = 3,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = leave_alone,
+                                 .arg = _i > 1 ? "killed" : NULL};
 
     ck_assert_int_eq(stream_run(&scene), _i > 1);
 }
@@ -401,16 +436,20 @@ static int close_while_waiting(struct world_rank *me)
     if (me->rank == 0)
         WORLD_CHECK(me, wait_for_nobody(rank, fake_memory(64)) == COLL_OK);
     world_meet(me);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    stream_close(rank, 0);
     OK(cu.StreamSynchronize(rank->s));
     return 0;
 }
 
 START_TEST(what_still_waits_does_not_keep_a_rank_from_leaving)
 {
-    struct stream_scene scene = {2,    1,   _i, 3, 2, SLOT, close_while_waiting,
-                                 NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = _i,
+                                 .seed = 3,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = close_while_waiting};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -491,8 +530,13 @@ static int give_wrong_stream(struct world_rank *me)
 
 START_TEST(a_stream_of_another_device_is_refused)
 {
-    struct stream_scene scene = {2,    2,   1, 3, 2, SLOT, give_wrong_stream,
-                                 NULL, NULL};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 2,
+                                 .are_processes = 1,
+                                 .seed = 3,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = give_wrong_stream};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }

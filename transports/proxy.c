@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* proxy.c - messages between streams that the host carries: the transport's functions.
+ *
+ * The caller's thread plans and begins runs.  The owner of the host's transports alone
+ * moves lanes.  Any thread may release the streams.
+ */
+#include "transports/proxy.h"
+#include "lib/device/cuda.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+
+#include <stdlib.h>
+
+static struct proxy *of(const struct coll__stream_tp *tp)
+{
+    return (struct proxy *)tp;
+}
+
+static int is_inner(const struct proxy *p, int peer)
+{
+    char why[256];
+
+    return p->inner &&
+           p->inner->ops->reaches(p->inner, peer, why, sizeof(why)) == COLL_OK;
+}
+
+/* ---- what streams need ------------------------------------------------------------ */
+
+static int reaches(const struct coll__stream_tp *tp, int peer, char *why,
+                   size_t len)
+{
+    (void)tp;
+    (void)peer;
+    (void)why;
+    (void)len;
+    return COLL_OK;
+}
+
+static int takes(struct coll__stream_tp *tp, void *stream)
+{
+    struct proxy *p = of(tp);
+
+    return p->inner ? p->inner->ops->takes(p->inner, stream) : COLL_OK;
+}
+
+static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
+                      int n, struct coll__slot *out)
+{
+    const struct proxy *p = of(tp);
+    struct coll__message message = {.peer = peer, .n = n};
+
+    if (is_inner(p, peer))
+        p->inner->ops->slot(p->inner, peer, is_send, n, out);
+    else
+        proxy__slot(p, &message, is_send, out);
+}
+
+/* ---- failures ------------------------------------------------------------------- */
+
+static void release_own(const struct proxy *p)
+{
+    proxy__runs_release(p);
+    proxy__lanes_release(p);
+}
+
+static void release(struct coll__stream_tp *tp, int status)
+{
+    struct proxy *p = of(tp);
+    int none = COLL_OK;
+
+    if (coll__is_inherited(tp->generation))
+        return;
+    atomic_compare_exchange_strong(&p->failure, &none, status);
+    release_own(p);
+    if (p->inner)
+        p->inner->ops->release(p->inner, status);
+}
+
+static int state(const struct coll__stream_tp *tp)
+{
+    const struct proxy *p = of(tp);
+    int failure = atomic_load(&p->failure);
+
+    return failure || !p->inner ? failure : p->inner->ops->state(p->inner);
+}
+
+static uint64_t held(const struct coll__stream_tp *tp, int *peer)
+{
+    const struct proxy *p = of(tp);
+    uint64_t digest;
+
+    *peer = -1;
+    digest = p->inner ? p->inner->ops->held(p->inner, peer) : 0;
+    return digest ^ proxy__lanes_held(p, peer);
+}
+
+/* ---- carrying --------------------------------------------------------------------- */
+
+static int move(struct coll__stream_tp *tp, struct coll__moved *moved)
+{
+    struct proxy *p = of(tp);
+    int status;
+
+    *moved = (struct coll__moved){.is_any = 0};
+    status = proxy__take(p, &moved->is_any);
+    if (status == COLL_OK)
+        status = proxy__lanes_move(p, moved);
+    moved->is_idle = !p->active && !atomic_load(&p->n_begun);
+    return status;
+}
+
+static size_t bytes(const struct coll__stream_tp *tp, size_t *host,
+                    size_t *mapped)
+{
+    const struct proxy *p = of(tp);
+
+    *host = *mapped = 0;
+    return p->inner ? p->inner->ops->bytes(p->inner, host, mapped) : 0;
+}
+
+/* ---- opened and closed --------------------------------------------------------------- */
+
+void proxy__drop(struct proxy *p)
+{
+    if (atomic_fetch_sub(&p->n_users, 1) != 1)
+        return;
+    proxy__lanes_free(p);
+    if (atomic_load(&p->words))
+        coll__stage_put(atomic_load(&p->words));
+    for (int b = 0; b < PROXY_BLOCKS; b++)
+        free(p->runs[b]);
+    free(p->free_ids);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* Wait for the streams, which have been released: nothing else may use their slots before. */
+static void drain(const struct proxy *p)
+{
+    int was;
+
+    if (!atomic_load(&p->words) || coll__cuda_go_in(&p->home, &was))
+        return;
+    coll__cuda_drain();
+    coll__cuda_go_out(was);
+}
+
+/* Graphs that are launched later find their flags released, and the memory there. */
+static void close_tp(struct coll__stream_tp *tp, int is_orderly)
+{
+    struct proxy *p = of(tp);
+    struct coll__stream_tp *inner = p->inner;
+
+    if (!coll__is_inherited(tp->generation) && is_orderly) {
+        release_own(p);
+    } else if (!coll__is_inherited(tp->generation)) {
+        release(tp, COLL_ERR_PEER);
+        drain(p);
+    }
+    proxy__lanes_empty(p);
+    proxy__runs_empty(p);
+    p->inner = NULL;
+    if (inner)
+        inner->ops->close(inner, is_orderly);
+    proxy__drop(p);
+}
+
+static const struct coll__stream_transport proxy = {
+    .name = "proxy",
+    .what = "slots in pinned memory, carried by the host's transports",
+    .close = close_tp,
+    .reaches = reaches,
+    .takes = takes,
+    .slot = find_slot,
+    .plan = proxy__plan,
+    .begin = proxy__begin,
+    .forget = proxy__forget,
+    .move = move,
+    .release = release,
+    .state = state,
+    .held = held,
+    .bytes = bytes,
+};
+
+int coll__proxy_open(const struct coll__proxy_env *env,
+                     struct coll__stream_tp **tp)
+{
+    struct proxy *p = calloc(1, sizeof(*p));
+
+    if (p)
+        p->lanes = calloc(4 * (size_t)env->size, sizeof(*p->lanes));
+    if (!p || !p->lanes) {
+        log_error("cuda", "no memory for the streams of %d ranks", env->size);
+        free(p);
+        return COLL_ERR_NOMEM;
+    }
+    p->base = (struct coll__stream_tp){.ops = &proxy,
+                                       .streams = &coll__cuda_streams,
+                                       .rank = env->rank,
+                                       .size = env->size,
+                                       .generation = coll__generation_now(),
+                                       .n_slots = env->n_slots,
+                                       .slot = env->slot};
+    p->env = *env;
+    p->inner = env->inner;
+    atomic_init(&p->n_users, 1);
+    pthread_mutex_init(&p->lock, NULL);
+    coll__ended_init(&p->ended);
+    *tp = &p->base;
+    return COLL_OK;
+}

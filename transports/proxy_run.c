@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* proxy_run.c - runs: planned once, announced by their streams each time they begin.
+ *
+ * The announcing word is a flag of two words, as those of slots are (stream.h).  Its state
+ * is FREE, or a run's number that the host has not taken yet.  Begins of the communicator
+ * follow each other, but the next one may come before the host has taken the last one, so
+ * it waits until the word is free.
+ */
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_stream.h"
+#include "lib/trace/log.h"
+#include "transports/proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FREE (UINT32_C(1) << 31)
+#define IS_FREE (FREE | UINT64_C(1) << 32)
+
+/* What the stream writes: the run's id, and whether a graph has begun it, in which the
+ * begin counts as no user. */
+static uint32_t number_of(const struct coll__carried *run, int is_captured)
+{
+    return (uint32_t)run->id << 1 | (uint32_t)is_captured;
+}
+
+static struct coll__slot_flag *word_of(const struct coll__stage *words)
+{
+    return (struct coll__slot_flag *)coll__stage_word(words, STAGE_READY);
+}
+
+/* ---- ids ----------------------------------------------------------------------- */
+
+static _Atomic(struct coll__carried *) *entry(struct proxy *p, int id)
+{
+    return &p->runs[id / PROXY_BLOCK][id % PROXY_BLOCK];
+}
+
+/* Make space for one id more, and for its being free.  A block is made before the first
+ * of its ids is announced, and stays. */
+static int more_ids(struct proxy *p)
+{
+    int block = p->n_ids / PROXY_BLOCK;
+    size_t n = (size_t)p->n_ids + PROXY_BLOCK;
+    int *ids;
+
+    if (p->n_ids % PROXY_BLOCK)
+        return COLL_OK;
+    if (block == PROXY_BLOCKS) {
+        log_error("cuda",
+                  "there are %d operations in graphs already; destroy "
+                  "graphs that are not launched any more",
+                  p->n_ids);
+        return COLL_ERR_UNSUPPORTED;
+    }
+    ids = realloc(p->free_ids, n * sizeof(*ids));
+    if (ids)
+        p->free_ids = ids;
+    p->runs[block] = calloc(PROXY_BLOCK, sizeof(*p->runs[block]));
+    if (ids && p->runs[block])
+        return COLL_OK;
+    log_error("cuda", "no memory for an operation of a stream");
+    return COLL_ERR_NOMEM;
+}
+
+static int take_id(struct proxy *p, struct coll__carried *run)
+{
+    int status = COLL_OK;
+
+    pthread_mutex_lock(&p->lock);
+    if (p->n_free) {
+        run->id = p->free_ids[--p->n_free];
+    } else {
+        status = more_ids(p);
+        if (status == COLL_OK)
+            run->id = p->n_ids++;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (status == COLL_OK)
+        atomic_store_explicit(entry(p, run->id), run, memory_order_release);
+    return status;
+}
+
+static void give_id(struct proxy *p, int id)
+{
+    atomic_store(entry(p, id), NULL);
+    pthread_mutex_lock(&p->lock);
+    p->free_ids[p->n_free++] = id;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- users --------------------------------------------------------------------- */
+
+static void run_free(struct coll__carried *run)
+{
+    free(run->lists);
+    free(run->pieces);
+    free(run->sigs);
+    free(run);
+}
+
+/* Any thread; a thread of the driver, too. */
+static void drop_users(struct coll__carried *run, int n)
+{
+    struct proxy *p = run->tp;
+
+    if (atomic_fetch_sub(&run->n_users, n) != n)
+        return;
+    give_id(p, run->id);
+    run_free(run);
+    proxy__drop(p);
+}
+
+void proxy__run_drop(struct coll__carried *run) { drop_users(run, 1); }
+
+static void drop_graphs(void *run) { drop_users(run, 1); }
+
+void proxy__forget(struct coll__carried *run) { drop_users(run, 1); }
+
+/* ---- planning ------------------------------------------------------------------- */
+
+static int is_carried(const struct proxy *p, const struct coll__planned *m)
+{
+    char why[256];
+
+    return !p->inner ||
+           p->inner->ops->reaches(p->inner, m->of.peer, why, sizeof(why));
+}
+
+static int need_words(struct proxy *p)
+{
+    struct coll__stage *words = atomic_load(&p->words);
+    int status;
+
+    if (words)
+        return COLL_OK;
+    status = coll__cuda_home_of(NULL, &p->home);
+    if (status == COLL_OK)
+        status = coll__stage_take(p->home.ctx, 0, &words);
+    if (status)
+        return status;
+    atomic_store(&word_of(words)->state, FREE);
+    atomic_store(&word_of(words)->released, 0);
+    atomic_store(&p->words, words);
+    if (atomic_load(&p->failure))
+        proxy__runs_release(p);
+    return COLL_OK;
+}
+
+static int need_lanes(struct proxy *p, const struct coll__planned *messages,
+                      int n)
+{
+    int status = need_words(p);
+
+    for (int i = 0; i < n && status == COLL_OK; i++)
+        if (is_carried(p, &messages[i]))
+            status = proxy__lane_need(p, &messages[i].of, messages[i].is_send);
+    return status;
+}
+
+static struct coll__carried *run_new(int n)
+{
+    struct coll__carried *run = calloc(1, sizeof(*run));
+    size_t most = (size_t)n + 1;
+
+    if (!run)
+        return NULL;
+    run->lists = calloc(most, sizeof(*run->lists));
+    run->pieces = calloc(most, sizeof(*run->pieces));
+    run->sigs = calloc(most, sizeof(*run->sigs));
+    if (run->lists && run->pieces && run->sigs)
+        return run;
+    run_free(run);
+    return NULL;
+}
+
+/* Return the number of the signature; most messages of a run have the same. */
+static int add_signature(struct coll__carried *run,
+                         const struct coll__signature *sig)
+{
+    if (!run->n_sigs ||
+        memcmp(&run->sigs[run->n_sigs - 1], sig, sizeof(*sig)) != 0)
+        run->sigs[run->n_sigs++] = *sig;
+    return run->n_sigs - 1;
+}
+
+/* Append the pieces of one lane, from message i on, which is its first. */
+static void add_list(struct coll__carried *run, struct proxy *p,
+                     const struct coll__planned *messages, int i, int n)
+{
+    struct proxy_list *list = &run->lists[run->n_lists++];
+    int at = run->n_lists > 1 ? list[-1].first + list[-1].n : 0;
+
+    *list = (struct proxy_list){
+        .lane = proxy__lane_of(p, &messages[i].of, messages[i].is_send),
+        .first = at};
+    for (; i < n; i++) {
+        const struct coll__planned *m = &messages[i];
+
+        if (!is_carried(p, m) ||
+            proxy__lane_of(p, &m->of, m->is_send) != list->lane)
+            continue;
+        run->pieces[at + list->n++] =
+            (struct proxy_piece){.len = m->len,
+                                 .slot = proxy__slot_number(p, &m->of),
+                                 .sig = add_signature(run, &m->sig),
+                                 .is_first = m->is_first};
+    }
+}
+
+static int has_list(const struct coll__carried *run,
+                    const struct proxy_lane *lane)
+{
+    for (int l = 0; l < run->n_lists; l++)
+        if (run->lists[l].lane == lane)
+            return 1;
+    return 0;
+}
+
+int proxy__plan(struct coll__stream_tp *tp,
+                const struct coll__planned *messages, int n,
+                struct coll__carried **out)
+{
+    struct proxy *p = (struct proxy *)tp;
+    struct coll__carried *run;
+    int status = need_lanes(p, messages, n);
+
+    if (status)
+        return status;
+    run = run_new(n);
+    if (!run) {
+        log_error("cuda", "no memory for the %d messages of an operation", n);
+        return COLL_ERR_NOMEM;
+    }
+    for (int i = 0; i < n; i++)
+        if (is_carried(p, &messages[i]) &&
+            !has_list(run,
+                      proxy__lane_of(p, &messages[i].of, messages[i].is_send)))
+            add_list(run, p, messages, i, n);
+    run->tp = p;
+    run->is_aside = n && messages[0].of.n >= COLL__ASIDE;
+    atomic_init(&run->n_users, 1);
+    status = take_id(p, run);
+    if (status) {
+        run_free(run);
+        return status;
+    }
+    atomic_fetch_add(&p->n_users, 1);
+    *out = run;
+    return COLL_OK;
+}
+
+/* A begin has been announced, or will not be. */
+static void has_begun(struct coll__carried *run)
+{
+    atomic_fetch_sub(&run->n_begun, 1);
+    atomic_fetch_sub(&run->tp->n_begun, 1);
+    proxy__run_drop(run);
+}
+
+/* ---- beginning --------------------------------------------------------------- */
+
+int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
+                 void *stream)
+{
+    struct proxy *p = (struct proxy *)tp;
+    struct coll__stage *words = atomic_load(&p->words);
+    int is_captured = coll__cuda_streams.is_captured(stream);
+    int status = tp->ops->state(tp);
+
+    if (status)
+        return status;
+    atomic_fetch_add(&run->n_users, 1);
+    if (is_captured) {
+        status = coll__cuda_hold(stream, drop_graphs, run);
+        if (status)
+            return status;
+    } else {
+        atomic_fetch_add(&run->n_begun, 1);
+        atomic_fetch_add(&p->n_begun, 1);
+    }
+    status = coll__cuda_wait_write(stream, coll__stage_flag(words, STAGE_READY),
+                                   IS_FREE, number_of(run, is_captured));
+    if (status && !is_captured)
+        has_begun(run);
+    return status;
+}
+
+/* ---- announced ------------------------------------------------------------------ */
+
+/* Append the run's messages to its lanes. */
+static int expect(struct proxy *p, struct coll__carried *run)
+{
+    uint64_t seq = run->is_aside ? 0 : ++p->n_runs;
+
+    for (int i = 0; i < run->n_lists; i++) {
+        struct proxy_todo todo = {.run = run, .list = i, .seq = seq};
+        int status;
+
+        atomic_fetch_add(&run->n_users, 1);
+        status = proxy__lane_add(run->lists[i].lane, &todo);
+        if (status) {
+            proxy__run_drop(run);
+            return status;
+        }
+    }
+    return COLL_OK;
+}
+
+/* The word is freed last: until then the stream cannot announce another run. */
+int proxy__take(struct proxy *p, int *is_any)
+{
+    struct coll__stage *words = atomic_load(&p->words);
+    struct coll__carried *run;
+    uint32_t number;
+    int status;
+
+    if (!words)
+        return COLL_OK;
+    number = atomic_load_explicit(&word_of(words)->state, memory_order_acquire);
+    if (number & FREE)
+        return COLL_OK;
+    run = atomic_load_explicit(entry(p, (int)(number >> 1)),
+                               memory_order_acquire);
+    status = expect(p, run);
+    if (!(number & 1))
+        has_begun(run);
+    atomic_store_explicit(&word_of(words)->state, FREE, memory_order_release);
+    *is_any = 1;
+    return status;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+void proxy__runs_release(const struct proxy *p)
+{
+    struct coll__stage *words = atomic_load(&p->words);
+
+    if (words)
+        atomic_store(&word_of(words)->released, 1);
+}
+
+void proxy__runs_empty(struct proxy *p)
+{
+    int n = p->n_ids;
+
+    for (int id = 0; id < n; id++) {
+        struct coll__carried *run = atomic_load(entry(p, id));
+        int n_begun = run ? atomic_exchange(&run->n_begun, 0) : 0;
+
+        if (n_begun)
+            drop_users(run, n_begun);
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.c - enqueue messages between streams: wait for the slot, copy or reduce, set the
+ * slot's state.  No function here waits; each only puts work into a stream. */
+#include "transports/stream.h"
+
+/* A wait for a state ends when the flag is released, too. */
+#define FULL (COLL__SLOT_FULL | UINT64_C(1) << 32)
+#define EMPTY (COLL__SLOT_EMPTY | UINT64_C(1) << 32)
+
+static struct coll__slot slot_of(const struct coll__stream_tp *tp,
+                                 const struct coll__message *of, int is_send)
+{
+    struct coll__slot slot;
+
+    tp->ops->slot(tp, of->peer, is_send, of->n & ~COLL__DIRECT, &slot);
+    return slot;
+}
+
+int coll__stream_send(struct coll__stream_tp *tp,
+                      const struct coll__message *to, const void *src,
+                      size_t len, void *stream)
+{
+    struct coll__slot slot = slot_of(tp, to, 1);
+    struct coll__work work = {.kind = WORK_COPY,
+                              .dst = slot.at,
+                              .src = src,
+                              .len = len,
+                              .stream = stream};
+    int status = tp->ops->state(tp);
+
+    if (status == COLL_OK)
+        status = tp->streams->wait_bits(stream, slot.flag, EMPTY);
+    if (status == COLL_OK && !(to->n & COLL__DIRECT))
+        status = tp->streams->enqueue(&work);
+    if (status == COLL_OK)
+        status = tp->streams->write_flag(stream, slot.flag, COLL__SLOT_FULL);
+    return status;
+}
+
+int coll__stream_recv(struct coll__stream_tp *tp,
+                      const struct coll__message *from,
+                      const struct coll__work *work)
+{
+    struct coll__slot slot = slot_of(tp, from, 0);
+    struct coll__work take = *work;
+    int status = tp->ops->state(tp);
+
+    if (!(from->n & COLL__DIRECT))
+        take.src = slot.at;
+    if (status == COLL_OK)
+        status = tp->streams->wait_bits(take.stream, slot.flag, FULL);
+    if (status == COLL_OK)
+        status = tp->streams->enqueue(&take);
+    if (status == COLL_OK)
+        status =
+            tp->streams->write_flag(take.stream, slot.flag, COLL__SLOT_EMPTY);
+    return status;
+}
+
+/* Both flags are written after the kernel, in either order. */
+int coll__stream_relay(struct coll__stream_tp *tp,
+                       const struct coll__message *from,
+                       const struct coll__message *to,
+                       const struct coll__work *work)
+{
+    static const uint64_t before[2] = {FULL, EMPTY};
+    static const uint32_t after[2] = {COLL__SLOT_EMPTY, COLL__SLOT_FULL};
+    struct coll__slot in = slot_of(tp, from, 0);
+    struct coll__slot out = slot_of(tp, to, 1);
+    void *const flags[2] = {in.flag, out.flag};
+    struct coll__work take = *work;
+    int status = tp->ops->state(tp);
+
+    if (!(from->n & COLL__DIRECT))
+        take.src = in.at;
+    take.dst = work->dst ? work->dst : out.at;
+    take.next = work->dst ? out.at : NULL;
+    if (status == COLL_OK)
+        status = tp->streams->wait_two(take.stream, flags, before);
+    if (status == COLL_OK)
+        status = tp->streams->enqueue(&take);
+    if (status == COLL_OK)
+        status = tp->streams->write_two(take.stream, flags, after);
+    return status;
+}
+
+int coll__stream_settle(struct coll__stream_tp *tp,
+                        const struct coll__message *to, void *stream)
+{
+    struct coll__slot slot = slot_of(tp, to, 1);
+    int status = tp->ops->state(tp);
+
+    return status ? status : tp->streams->wait_bits(stream, slot.flag, EMPTY);
+}
