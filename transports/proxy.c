@@ -16,14 +16,6 @@ static struct proxy *of(const struct coll__stream_tp *tp)
     return (struct proxy *)tp;
 }
 
-static int is_inner(const struct proxy *p, int peer)
-{
-    char why[256];
-
-    return p->inner &&
-           p->inner->ops->reaches(p->inner, peer, why, sizeof(why)) == COLL_OK;
-}
-
 /* ---- what streams need ------------------------------------------------------------ */
 
 static int reaches(const struct coll__stream_tp *tp, int peer, char *why,
@@ -49,10 +41,10 @@ static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
     const struct proxy *p = of(tp);
     struct coll__message message = {.peer = peer, .n = n};
 
-    if (is_inner(p, peer))
-        p->inner->ops->slot(p->inner, peer, is_send, n, out);
-    else
+    if (p->is_carried[peer])
         proxy__slot(p, &message, is_send, out);
+    else
+        p->inner->ops->slot(p->inner, peer, is_send, n, out);
 }
 
 /* ---- failures ------------------------------------------------------------------- */
@@ -130,6 +122,7 @@ void proxy__drop(struct proxy *p)
     for (int b = 0; b < PROXY_BLOCKS; b++)
         free(p->runs[b]);
     free(p->free_ids);
+    free(p->is_carried);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -182,15 +175,32 @@ static const struct coll__stream_transport proxy = {
     .bytes = bytes,
 };
 
+/* Find which ranks `inner` does not reach, once: each message asks. */
+static void find_carried(struct proxy *p)
+{
+    char why[256];
+
+    for (int r = 0; r < p->base.size; r++)
+        p->is_carried[r] =
+            !p->inner || p->inner->ops->reaches(p->inner, r, why, sizeof(why));
+}
+
 int coll__proxy_open(const struct coll__proxy_env *env,
                      struct coll__stream_tp **tp)
 {
     struct proxy *p = calloc(1, sizeof(*p));
+    size_t n = (size_t)env->size;
 
-    if (p)
-        p->lanes = calloc(4 * (size_t)env->size, sizeof(*p->lanes));
-    if (!p || !p->lanes) {
+    if (p) {
+        p->lanes = calloc(4 * n, sizeof(*p->lanes));
+        p->is_carried = calloc(n, 1);
+    }
+    if (!p || !p->lanes || !p->is_carried) {
         log_error("cuda", "no memory for the streams of %d ranks", env->size);
+        if (p) {
+            free(p->lanes);
+            free(p->is_carried);
+        }
         free(p);
         return COLL_ERR_NOMEM;
     }
@@ -203,6 +213,7 @@ int coll__proxy_open(const struct coll__proxy_env *env,
                                        .slot = env->slot};
     p->env = *env;
     p->inner = env->inner;
+    find_carried(p);
     atomic_init(&p->n_users, 1);
     pthread_mutex_init(&p->lock, NULL);
     coll__ended_init(&p->ended);

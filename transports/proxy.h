@@ -107,7 +107,8 @@ struct proxy {
     struct coll__stream_tp base;
     struct coll__stream_tp *inner; /* or NULL */
     struct coll__proxy_env env;
-    struct coll__cuda_home home; /* from the first plan on; under the lock */
+    unsigned char *is_carried;   /* [size]: does the host carry its messages? */
+    struct coll__cuda_home home; /* from the first plan on */
     _Atomic(struct coll__stage *)
         words; /* whose memory has the announcing word */
     _Atomic(struct proxy_lane *) *lanes; /* [4 * size], proxy__lane_of() */
@@ -170,8 +171,7 @@ void proxy__lanes_release(const struct proxy *p);
 void proxy__lanes_empty(struct proxy *p);
 void proxy__lanes_free(struct proxy *p);
 
-/* Return the bytes of pinned memory; and as held() in transports/stream.h. */
-size_t proxy__lanes_bytes(const struct proxy *p);
+/* As held() in transports/stream.h. */
 uint64_t proxy__lanes_held(const struct proxy *p, int *peer);
 
 /* ---- proxy_run.c ---------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define FREE (UINT32_C(1) << 31)
-#define IS_FREE (FREE | UINT64_C(1) << 32)
+#define IS_FREE (FREE | COLL__SLOT_RELEASED)
 
 /* What the stream writes: the run's id, and whether a graph has begun it, in which the
  * begin counts as no user. */
@@ -119,14 +119,6 @@ void proxy__forget(struct coll__carried *run) { drop_users(run, 1); }
 
 /* ---- planning ------------------------------------------------------------------- */
 
-static int is_carried(const struct proxy *p, const struct coll__planned *m)
-{
-    char why[256];
-
-    return !p->inner ||
-           p->inner->ops->reaches(p->inner, m->of.peer, why, sizeof(why));
-}
-
 static int need_words(struct proxy *p)
 {
     struct coll__stage *words = atomic_load(&p->words);
@@ -153,7 +145,7 @@ static int need_lanes(struct proxy *p, const struct coll__planned *messages,
     int status = need_words(p);
 
     for (int i = 0; i < n && status == COLL_OK; i++)
-        if (is_carried(p, &messages[i]))
+        if (p->is_carried[messages[i].of.peer])
             status = proxy__lane_need(p, &messages[i].of, messages[i].is_send);
     return status;
 }
@@ -197,7 +189,7 @@ static void add_list(struct coll__carried *run, struct proxy *p,
     for (; i < n; i++) {
         const struct coll__planned *m = &messages[i];
 
-        if (!is_carried(p, m) ||
+        if (!p->is_carried[m->of.peer] ||
             proxy__lane_of(p, &m->of, m->is_send) != list->lane)
             continue;
         run->pieces[at + list->n++] =
@@ -233,7 +225,7 @@ int proxy__plan(struct coll__stream_tp *tp,
         return COLL_ERR_NOMEM;
     }
     for (int i = 0; i < n; i++)
-        if (is_carried(p, &messages[i]) &&
+        if (p->is_carried[messages[i].of.peer] &&
             !has_list(run,
                       proxy__lane_of(p, &messages[i].of, messages[i].is_send)))
             add_list(run, p, messages, i, n);

@@ -4,8 +4,8 @@
 #include "transports/stream.h"
 
 /* A wait for a state ends when the flag is released, too. */
-#define FULL (COLL__SLOT_FULL | UINT64_C(1) << 32)
-#define EMPTY (COLL__SLOT_EMPTY | UINT64_C(1) << 32)
+#define FULL (COLL__SLOT_FULL | COLL__SLOT_RELEASED)
+#define EMPTY (COLL__SLOT_EMPTY | COLL__SLOT_RELEASED)
 
 static struct coll__slot slot_of(const struct coll__stream_tp *tp,
                                  const struct coll__message *of, int is_send)

@@ -32,6 +32,7 @@
  * receiver's stream SLOT_EMPTY; the host stores `released`, once. */
 #define COLL__SLOT_FULL UINT32_C(1)
 #define COLL__SLOT_EMPTY UINT32_C(2)
+#define COLL__SLOT_RELEASED (UINT64_C(1) << 32) /* of both words: `released` */
 
 struct coll__slot_flag {
     _Alignas(8) _Atomic uint32_t state;
