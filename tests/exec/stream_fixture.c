@@ -237,6 +237,30 @@ int stream_finish(struct coll__prog *prog)
     return rc;
 }
 
+CUgraphExec stream_capture(struct coll__prog *prog, struct stage *s)
+{
+    CUgraphExec exec;
+    CUgraph graph;
+
+    OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    ck_assert_int_eq(stream_start(prog, s), COLL_OK);
+    ck_assert_int_eq(coll__prog_reached(prog), COLL_OK); /* asks for nothing */
+    OK(cu.StreamEndCapture(s->rank->s, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphDestroy(graph));
+    return exec;
+}
+
+void stream_fall_apart(struct world_rank *me, struct stage *s,
+                       struct coll__prog *prog)
+{
+    struct stream_rank *rank = s->rank;
+
+    coll__prog_destroy(prog);
+    stream_stage_free(me, s);
+    stream_close(rank, 0);
+}
+
 int stream_is_right(const struct deed *d, struct stage *s)
 {
     if (d->op.collective == COLL_BARRIER)

@@ -53,6 +53,13 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
 int stream_start(struct coll__prog *prog, struct stage *s);
 int stream_finish(struct coll__prog *prog);
 
+/* Capture a run into a graph, which the caller destroys. */
+CUgraphExec stream_capture(struct coll__prog *prog, struct stage *s);
+
+/* A rank has failed: its program is at an end, and so is its transport. */
+void stream_fall_apart(struct world_rank *me, struct stage *s,
+                       struct coll__prog *prog);
+
 int stream_is_right(const struct deed *d, struct stage *s);
 
 #endif

@@ -8,6 +8,7 @@
 #include "lib/util/util.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- every algorithm --------------------------------------------------------- */
@@ -80,19 +81,6 @@ static struct coll__prog *make(const struct deed *d, const char *algo,
     return prog;
 }
 
-static CUgraphExec capture(struct coll__prog *prog, struct stage *s)
-{
-    CUgraphExec exec;
-    CUgraph graph;
-
-    OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ck_assert_int_eq(stream_start(prog, s), COLL_OK);
-    OK(cu.StreamEndCapture(s->rank->s, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    OK(cu.GraphDestroy(graph));
-    return exec;
-}
-
 static int does(struct stage *s, const struct deed *d, CUgraphExec exec, int n)
 {
     stream_fill(d, s);
@@ -110,7 +98,7 @@ static int replay(struct world_rank *me)
     struct deed e = deed_of(me, COLL_BROADCAST, 65);
     struct coll__prog *sum = make(&d, "ring", s);
     struct coll__prog *tree = make(&e, "binomial", s);
-    CUgraphExec exec = capture(sum, s), other = capture(tree, s);
+    CUgraphExec exec = stream_capture(sum, s), other = stream_capture(tree, s);
 
     for (int i = 0; i < 20; i++) {
         d.op.seed = e.op.seed = (unsigned)i;
@@ -144,7 +132,7 @@ static int outlive(struct world_rank *me)
     struct deed d = deed_of(me, COLL_ALLREDUCE, 300);
     struct coll__prog *sum = make(&d, "ring", s);
     struct stream_rank *rank = s->rank;
-    CUgraphExec exec = capture(sum, s);
+    CUgraphExec exec = stream_capture(sum, s);
 
     WORLD_CHECK(me, does(s, &d, exec, 3));
     world_meet(me);
@@ -174,6 +162,86 @@ START_TEST(a_graph_may_outlive_the_transport)
 }
 END_TEST
 
+/* ---- messages that are left in their slots ----------------------------------------- */
+
+enum { N_ASIDE = 2 }; /* slots, so nobody needs to have come */
+
+static struct coll__planned planned(const struct world_rank *me, int i)
+{
+    return (struct coll__planned){
+        .of = {.peer = !me->rank, .n = COLL__ASIDE + i},
+        .len = 8,
+        .sig = {.collective = COLL_SEND, .root = 1, .count = 8},
+        .is_send = me->rank == 0,
+        .is_first = 1};
+}
+
+static int put_aside(struct stream_rank *rank, const struct coll__planned *p,
+                     CUdeviceptr at)
+{
+    struct coll__work work = {
+        .kind = WORK_COPY, .dst = (void *)at, .len = 8, .stream = rank->s};
+
+    return p->is_send
+               ? coll__stream_send(rank->tp, &p->of, (void *)at, 8, rank->s)
+               : coll__stream_recv(rank->tp, &p->of, &work);
+}
+
+/* Begin a run of two messages, from or to `at`. */
+static int begin_aside(const struct world_rank *me, struct stream_rank *rank,
+                       CUdeviceptr at)
+{
+    const struct coll__stream_transport *ops = rank->tp->ops;
+    struct coll__planned p[N_ASIDE] = {planned(me, 0), planned(me, 1)};
+    struct coll__carried *run;
+    int rc = ops->plan(rank->tp, p, N_ASIDE, &run);
+
+    if (rc)
+        return rc;
+    rc = ops->begin(rank->tp, run, rank->s);
+    for (int i = 0; i < N_ASIDE && rc == COLL_OK; i++)
+        rc = put_aside(rank, &p[i], at + 8 * (CUdeviceptr)i);
+    ops->forget(run);
+    return rc;
+}
+
+/* Rank 0's stream is done with its sends before rank 1 receives any; a collective goes by
+ * meanwhile, and then rank 1 takes them in order. */
+static int leave_aside(struct world_rank *me)
+{
+    struct stage *s = stream_stage_new(me);
+    struct stream_rank *rank = s->rank;
+    struct deed d = deed_of(me, COLL_ALLREDUCE, 100);
+    struct coll__prog *sum = make(&d, "ring", s);
+    uint64_t numbers[N_ASIDE] = {7, 9}, got[N_ASIDE] = {0};
+    CUdeviceptr at = fake_memory(sizeof(got));
+
+    for (int k = 0; k < 5; k++) {
+        OK(cu.MemcpyHtoD(at, me->rank ? got : numbers, sizeof(got)));
+        if (me->rank == 0) {
+            WORLD_CHECK(me, begin_aside(me, rank, at) == COLL_OK);
+            OK(cu.StreamSynchronize(rank->s));
+        }
+        world_meet(me);
+        stream_fill(&d, s);
+        WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum));
+        WORLD_CHECK(me, stream_is_right(&d, s));
+        if (me->rank == 1) {
+            WORLD_CHECK(me, begin_aside(me, rank, at) == COLL_OK);
+            OK(cu.StreamSynchronize(rank->s));
+            OK(cu.MemcpyDtoH(got, at, sizeof(got)));
+            WORLD_CHECK(me, !memcmp(got, numbers, sizeof(got)));
+        }
+        world_meet(me);
+        memset(got, 0, sizeof(got));
+        numbers[0] += 2;
+    }
+    OK(cu.MemFree(at));
+    coll__prog_destroy(sum);
+    stream_stage_free(me, s);
+    return 0;
+}
+
 /* ---- what is wrong ------------------------------------------------------------- */
 
 static int await_state(const struct stream_rank *rank)
@@ -183,17 +251,6 @@ static int await_state(const struct stream_rank *rank)
     while (rank->tp->ops->state(rank->tp) == COLL_OK && coll__now() < until)
         usleep(1000);
     return rank->tp->ops->state(rank->tp);
-}
-
-static void fall_apart(struct world_rank *me, struct stage *s,
-                       struct coll__prog *prog)
-{
-    struct stream_rank *rank = s->rank;
-
-    coll__prog_abandon(prog);
-    coll__prog_destroy(prog);
-    stream_stage_free(me, s);
-    stream_close(rank, 0);
 }
 
 /* Rank 1 receives a message of another call than its own, and releases its streams. */
@@ -210,7 +267,8 @@ static int disagree(struct world_rank *me)
     if (me->rank == 1)
         WORLD_CHECK(me, await_state(rank) == COLL_ERR_MISMATCH);
     world_meet(me);
-    fall_apart(me, s, prog);
+    coll__prog_abandon(prog);
+    stream_fall_apart(me, s, prog);
     return 0;
 }
 
@@ -233,7 +291,8 @@ static int never_come(struct world_rank *me)
         WORLD_CHECK(me, stream_start(prog, s) == COLL_ERR_ABORTED);
     }
     world_meet(me);
-    fall_apart(me, s, prog);
+    coll__prog_abandon(prog);
+    stream_fall_apart(me, s, prog);
     return 0;
 }
 
@@ -253,6 +312,21 @@ static int run_two(int are_processes, world_fn *body)
 }
 
 /* _i: threads, processes; and below */
+START_TEST(sends_are_left_until_they_are_received)
+{
+    static const int hosts[] = {0, 1};
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = 1,
+                                 .are_processes = _i,
+                                 .n_slots = N_ASIDE,
+                                 .slot = SLOT,
+                                 .body = leave_aside,
+                                 .hosts = hosts};
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
 START_TEST(ranks_that_disagree_are_told)
 {
     ck_assert_int_eq(run_two(_i, disagree), 0);
@@ -275,6 +349,7 @@ int main(void)
     tcase_add_loop_test(tc, graphs_are_launched_again_and_again, 0,
                         (int)ARRAY_LEN(layouts));
     tcase_add_loop_test(tc, a_graph_may_outlive_the_transport, 0, 2);
+    tcase_add_loop_test(tc, sends_are_left_until_they_are_received, 0, 2);
     tcase_add_loop_test(tc, ranks_that_disagree_are_told, 0, 2);
     tcase_add_loop_test(tc, a_run_that_nobody_joins_is_released, 0, 2);
     return suite_run(suite);

@@ -106,20 +106,6 @@ END_TEST
 
 /* ---- captured ------------------------------------------------------------ */
 
-static CUgraphExec capture(struct coll__prog *prog, struct stage *s)
-{
-    CUgraphExec exec;
-    CUgraph graph;
-
-    OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ck_assert_int_eq(stream_start(prog, s), COLL_OK);
-    ck_assert_int_eq(coll__prog_reached(prog), COLL_OK); /* asks for nothing */
-    OK(cu.StreamEndCapture(s->rank->s, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    OK(cu.GraphDestroy(graph));
-    return exec;
-}
-
 /* An allreduce in place, of numbers that change, and its graph by turns with what is
  * not captured: 1,000 launches. */
 static int replay(struct world_rank *me)
@@ -142,7 +128,7 @@ static int replay(struct world_rank *me)
     stream_problem(&e, me->rank, 0);
     WORLD_CHECK(me, !stream_make(ring, &d, s, &sum) &&
                         !stream_make(tree, &e, s, &other));
-    exec = capture(sum, s);
+    exec = stream_capture(sum, s);
     for (int batch = 0; batch < part_of(20); batch++) {
         e.op.seed = d.op.seed = (unsigned)batch;
         stream_fill(&e, s);
@@ -198,17 +184,6 @@ static int make_ring(const struct deed *d, struct stage *s,
                      struct coll__prog **prog)
 {
     return stream_make(coll__algo_find(COLL_ALLREDUCE, "ring"), d, s, prog);
-}
-
-/* A rank has failed: its program is at an end, and so is its transport. */
-static void fall_apart(struct world_rank *me, struct stage *s,
-                       struct coll__prog *prog)
-{
-    struct stream_rank *rank = s->rank;
-
-    coll__prog_destroy(prog);
-    stream_stage_free(me, s);
-    stream_close(rank, 0);
 }
 
 /* Three ranks; i % 2: they are processes, i / 2: all steps are one kernel. */
@@ -274,7 +249,7 @@ static int never_come(struct world_rank *me)
     }
     world_meet(me);
     WORLD_CHECK(me, stream_start(prog, s) == COLL_ERR_ABORTED);
-    fall_apart(me, s, prog);
+    stream_fall_apart(me, s, prog);
     return 0;
 }
 
@@ -305,7 +280,7 @@ static int fall_out(struct world_rank *me)
     WORLD_CHECK(me, rc == COLL_ERR_INVALID);
     rank->tp->ops->release(rank->tp, rc);
     coll__prog_abandon(prog);
-    fall_apart(me, s, prog);
+    stream_fall_apart(me, s, prog);
     return 0;
 }
 
