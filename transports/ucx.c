@@ -202,12 +202,14 @@ static int is_shared(struct ucx *ucx)
  * new links, of another worker. */
 static void break_off(struct ucx *ucx)
 {
-    int n = 0;
+    struct ucx_worker *worker = ucx->worker;
+    int n = 0, n_alive = 0;
 
     coll__ucx_enter(ucx);
     for (int i = 0; i < ucx->n_lanes; i++) {
         if (!holds_buffers(ucx->peers[i]))
             continue;
+        n_alive += !ucx->peers[i]->link->status;
         log_info("ucx", "broke the link to rank %d, which receives nothing",
                  ucx->peers[i]->rank);
         coll__ucx_break(ucx->peers[i]->link, COLL_ERR_PEER, UCS_ERR_CANCELED);
@@ -216,8 +218,11 @@ static void break_off(struct ucx *ucx)
     coll__ucx_exit(ucx);
     if (!n)
         return;
-    coll__ucx_worker_retire(ucx->worker);
-    settle(ucx, coll__now() + CANCEL_SECONDS);
+    coll__ucx_worker_retire(worker);
+    worker->is_halted = n_alive && !worker->context->devices[0] &&
+                        coll__ucx_worker_retire_last(worker);
+    if (!worker->is_halted)
+        settle(ucx, coll__now() + CANCEL_SECONDS);
 }
 
 /* Leave this communicator's links.  If no other communicator uses a link, tell the

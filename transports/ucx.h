@@ -216,6 +216,7 @@ struct ucx_worker {
     unsigned generation; /* of the process that made it (lib/util/lock.h) */
     int is_retired;      /* no new communicator may use it */
     int is_ending;
+    int is_halted; /* UCX must not work for it any more (ucx_worker.c) */
     int n_users; /* communicators; under the lock of all workers */
     struct ucx_id id;
     ucp_worker_h worker;

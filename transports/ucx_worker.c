@@ -5,6 +5,12 @@
  * worker of its own, since a worker with error handling cannot connect to itself.  A
  * worker lives from the first communicator to the last.
  *
+ * UCX's TCP uses freed memory (1.13.1) if a peer closes a connection whose endpoint was
+ * closed by force here while it had something to send: of the two events of that socket
+ * the first one's handler frees what the second one's uses.  So the last communicator of a
+ * worker does not close by force what is stuck, but halts the worker: UCX does not work
+ * for it any more, so it touches no buffer, and the worker is kept.
+ *
  * UCX 1.13 aborts the process if a worker is destroyed while it has requests.  Requests
  * to a peer that is stopped or slow may last for any time.  So a worker with unfinished
  * requests is kept.
@@ -399,24 +405,32 @@ static int is_meshed(const struct ucx_worker *worker)
     return 1;
 }
 
-/* The last communicator has left, so no other thread knows this worker. */
-static void end(struct ucx_worker *worker, int is_orderly)
+/* Close all endpoints.  Returns 1 if UCX holds nothing any more. */
+static int close_all(struct ucx_worker *worker, int is_orderly)
 {
     double quiet = is_orderly ? QUIET_SECONDS : QUIET_FAILED_SECONDS;
     int is_quiet;
 
-    pthread_mutex_lock(&worker->lock); /* after whoever was the last there */
-    worker->is_ending = 1;
     if (is_orderly)
         coll__ucx_part(worker);
     is_quiet = coll__ucx_quieten(worker, is_orderly ? 0 : PAUSE_SECONDS,
                                  coll__now() + quiet);
     if (!is_quiet && !is_meshed(worker) && coll__ucx_is_fragile())
-        is_quiet = -1; /* an endpoint may be half connected */
-    else
-        is_quiet = hang_up_all(worker, !is_orderly || !is_quiet);
+        return 0; /* an endpoint may be half connected */
+    return hang_up_all(worker, !is_orderly || !is_quiet);
+}
+
+/* The last communicator has left, so no other thread knows this worker. */
+static void end(struct ucx_worker *worker, int is_orderly)
+{
+    int is_done = 0;
+
+    pthread_mutex_lock(&worker->lock); /* after whoever was the last there */
+    worker->is_ending = 1;
+    if (!worker->is_halted)
+        is_done = close_all(worker, is_orderly);
     pthread_mutex_unlock(&worker->lock);
-    if (is_quiet > 0)
+    if (is_done)
         destroy(worker);
     else
         park(worker);
