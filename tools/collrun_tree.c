@@ -29,6 +29,7 @@
 #define PIECE 65536 /* bytes of an environment that are read at a time */
 #define ROUNDS 200  /* rounds of killing: a killed process takes a moment to end */
 #define MOST_LEVELS 64 /* generations of processes */
+#define LOOKS 50       /* at a process that shows no environment */
 
 static pid_t
     adopter; /* the process whose descendants belong to the job; 0: none */
@@ -180,15 +181,30 @@ struct finding {
     char *found;
 };
 
-static void find(void *arg, pid_t pid, const char *environment, size_t len)
+/* Mark the number that the variable has in this environment. */
+static void note(const struct finding *finding, const char *environment,
+                 size_t len)
 {
-    const struct finding *finding = arg;
     const char *text = value_of(environment, len, finding->name);
     long i = text ? strtol(text, NULL, 10) - finding->first : -1;
 
-    (void)pid;
     if (i >= 0 && i < finding->n)
         finding->found[i] = 1;
+}
+
+/* While a process is in execve(), it shows no environment: look again. */
+static void find(void *arg, pid_t pid, const char *environment, size_t len)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    char *again = NULL;
+
+    for (int i = 0; i < LOOKS && !len && parent_of(pid); i++) {
+        nanosleep(&moment, NULL);
+        free(again);
+        again = read_environment(pid, &len);
+    }
+    note(arg, again ? again : environment, len);
+    free(again);
 }
 
 void tree_find(const char *mark, const char *name, int first, int n,
