@@ -190,8 +190,7 @@ CUresult work_run(struct work *w, struct stream *s);
 
 /* Of memory operations: do them from *next on, up to a wait that does not pass.  1
  * when all are done, or *rc is set. */
-int memops_step(struct work *w, unsigned *next, struct context *ctx,
-                CUresult *rc);
+int memops_step(struct work *w, unsigned *next, struct stream *s, CUresult *rc);
 void memops_nap(unsigned *n_naps);
 
 CUresult kernel_run(struct work *w, struct stream *s);
@@ -232,6 +231,7 @@ struct stream {
     struct set *frontier; /* nodes that its next one depends on */
     uint64_t id, dice;
     unsigned most_delay; /* microseconds */
+    int is_released; /* a wait has passed by the high half of its word alone */
     pthread_cond_t wake;
 };
 

@@ -130,7 +130,7 @@ static int go_on(struct node *node, struct progress *p, struct stream *s,
     struct work *w = &node->work;
 
     if (w->kind == W_MEMOPS)
-        return memops_step(w, &p->next, s->ctx, rc);
+        return memops_step(w, &p->next, s, rc);
     if (w->kind == W_WAIT && w->record && !record_is_done(w->record))
         return 0;
     if (w->kind == W_WAIT)

@@ -59,8 +59,15 @@ static int do_one(const params *op, void *at)
     return 1;
 }
 
-int memops_step(struct work *w, unsigned *next, struct context *ctx,
-                CUresult *rc)
+/* libcoll releases its waits so after a failure: what passes then may be anything. */
+static int is_release(const params *op, void *at)
+{
+    return op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 &&
+           !(atomic_load((_Atomic uint64_t *)at) & op->waitValue.value64 &
+             UINT32_MAX);
+}
+
+int memops_step(struct work *w, unsigned *next, struct stream *s, CUresult *rc)
 {
     for (; *next < w->memops.n; (*next)++) {
         const params *op = &w->memops.ops[*next];
@@ -70,13 +77,14 @@ int memops_step(struct work *w, unsigned *next, struct context *ctx,
             op->operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
             continue;
         at = memory_view(op->waitValue.address, is_wide(op->operation) ? 8 : 4,
-                         ctx);
+                         s->ctx);
         if (!at) {
             *rc = CUDA_ERROR_ILLEGAL_ADDRESS;
             return 1;
         }
         if (!do_one(op, at))
             return 0;
+        s->is_released |= is_release(op, at);
     }
     return 1;
 }
