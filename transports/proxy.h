@@ -107,7 +107,6 @@ struct proxy {
     struct coll__stream_tp base;
     struct coll__stream_tp *inner; /* or NULL */
     struct coll__proxy_env env;
-    unsigned char *is_carried;   /* [size]: does the host carry its messages? */
     struct coll__cuda_home home; /* from the first plan on */
     _Atomic(struct coll__stage *)
         words; /* whose memory has the announcing word */
@@ -120,7 +119,8 @@ struct proxy {
     atomic_int failure; /* what release() was told */
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
-    atomic_int n_users; /* the communicator, and each run */
+    atomic_int n_graphs; /* begins that graphs have */
+    atomic_int n_users;  /* the communicator, and each run */
     /* The owner's. */
     struct proxy_lane *active;
     struct coll__ended ended;
@@ -170,6 +170,9 @@ void proxy__lanes_release(const struct proxy *p);
 /* Drop what they carry; free them, and put their memory back. */
 void proxy__lanes_empty(struct proxy *p);
 void proxy__lanes_free(struct proxy *p);
+
+/* Return the bytes of their pinned memory. */
+size_t proxy__lanes_bytes(const struct proxy *p);
 
 /* As held() in transports/stream.h. */
 uint64_t proxy__lanes_held(const struct proxy *p, int *peer);

@@ -113,7 +113,13 @@ static void drop_users(struct coll__carried *run, int n)
 
 void proxy__run_drop(struct coll__carried *run) { drop_users(run, 1); }
 
-static void drop_graphs(void *run) { drop_users(run, 1); }
+static void drop_graph(void *arg)
+{
+    struct coll__carried *run = arg;
+
+    atomic_fetch_sub(&run->tp->n_graphs, 1);
+    drop_users(run, 1);
+}
 
 void proxy__forget(struct coll__carried *run) { drop_users(run, 1); }
 
@@ -145,7 +151,7 @@ static int need_lanes(struct proxy *p, const struct coll__planned *messages,
     int status = need_words(p);
 
     for (int i = 0; i < n && status == COLL_OK; i++)
-        if (p->is_carried[messages[i].of.peer])
+        if (p->base.is_carried[messages[i].of.peer])
             status = proxy__lane_need(p, &messages[i].of, messages[i].is_send);
     return status;
 }
@@ -189,7 +195,7 @@ static void add_list(struct coll__carried *run, struct proxy *p,
     for (; i < n; i++) {
         const struct coll__planned *m = &messages[i];
 
-        if (!p->is_carried[m->of.peer] ||
+        if (!p->base.is_carried[m->of.peer] ||
             proxy__lane_of(p, &m->of, m->is_send) != list->lane)
             continue;
         run->pieces[at + list->n++] =
@@ -225,7 +231,7 @@ int proxy__plan(struct coll__stream_tp *tp,
         return COLL_ERR_NOMEM;
     }
     for (int i = 0; i < n; i++)
-        if (p->is_carried[messages[i].of.peer] &&
+        if (p->base.is_carried[messages[i].of.peer] &&
             !has_list(run,
                       proxy__lane_of(p, &messages[i].of, messages[i].is_send)))
             add_list(run, p, messages, i, n);
@@ -264,7 +270,8 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
         return status;
     atomic_fetch_add(&run->n_users, 1);
     if (is_captured) {
-        status = coll__cuda_hold(stream, drop_graphs, run);
+        atomic_fetch_add(&p->n_graphs, 1);
+        status = coll__cuda_hold(stream, drop_graph, run);
         if (status)
             return status;
     } else {

@@ -52,7 +52,6 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
     if (!coll__comm_note_failure(comm, status, text))
         return;
     log_info("comm", "failed: %s", text);
-    coll__attachments_spread(comm, status, comm->failure.text);
     coll__recorder_write(&comm->recorder);
 }
 
@@ -76,7 +75,6 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     va_end(args);
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
-        coll__attachments_spread(comm, status, comm->failure.text);
         coll__recorder_write(&comm->recorder);
     }
     return coll__comm_status(comm);
