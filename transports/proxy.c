@@ -119,8 +119,7 @@ void proxy__drop(struct proxy *p)
     if (atomic_fetch_sub(&p->n_users, 1) != 1)
         return;
     proxy__lanes_free(p);
-    if (atomic_load(&p->words))
-        coll__stage_put(atomic_load(&p->words));
+    proxy__words_put(p);
     for (int b = 0; b < PROXY_BLOCKS; b++)
         free(p->runs[b]);
     free(p->free_ids);
@@ -140,24 +139,44 @@ static void drain(const struct proxy *p)
     coll__cuda_go_out(was);
 }
 
+/* In a child of the process that opened it: other threads may have been using it, so it
+ * is kept, not freed. */
+static void keep(struct proxy *p)
+{
+    static struct proxy *volatile inherited;
+
+    inherited = p;
+    (void)inherited;
+}
+
+static void close_own(struct proxy *p, int is_orderly)
+{
+    if (is_orderly) {
+        release_own(p);
+    } else {
+        release(&p->base, COLL_ERR_PEER);
+        drain(p);
+    }
+    proxy__lanes_empty(p);
+    proxy__runs_empty(p);
+}
+
 /* Graphs that are launched later find their flags released, and the memory there. */
 static void close_tp(struct coll__stream_tp *tp, int is_orderly)
 {
     struct proxy *p = of(tp);
     struct coll__stream_tp *inner = p->inner;
+    int is_inherited = coll__is_inherited(tp->generation);
 
-    if (!coll__is_inherited(tp->generation) && is_orderly) {
-        release_own(p);
-    } else if (!coll__is_inherited(tp->generation)) {
-        release(tp, COLL_ERR_PEER);
-        drain(p);
-    }
-    proxy__lanes_empty(p);
-    proxy__runs_empty(p);
+    if (!is_inherited)
+        close_own(p, is_orderly);
     p->inner = NULL;
     if (inner)
         inner->ops->close(inner, is_orderly);
-    proxy__drop(p);
+    if (is_inherited)
+        keep(p);
+    else
+        proxy__drop(p);
 }
 
 static const struct coll__stream_transport proxy = {
@@ -184,6 +203,8 @@ static void find_carried(struct proxy *p)
     char why[256];
 
     for (int r = 0; r < p->base.size; r++) {
+        if (r == p->base.rank)
+            continue;
         p->base.is_carried[r] =
             !p->inner || p->inner->ops->reaches(p->inner, r, why, sizeof(why));
         p->base.by_host[r] = p->base.is_carried[r] || p->inner->by_host[r];

@@ -69,6 +69,9 @@ struct coll__carried {
     atomic_int n_users;
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
+    struct coll__carried
+        *next_gone; /* of those with n_gone; both under the lock */
+    int n_gone;     /* graphs that are gone */
 };
 
 /* A run that a lane has to carry. */
@@ -114,7 +117,9 @@ struct proxy {
     /* Runs by their ids.  The caller's thread fills an entry, a run's last user empties
      * it. */
     _Atomic(struct coll__carried *) *runs[PROXY_BLOCKS];
-    pthread_mutex_t lock; /* of the ids */
+    pthread_mutex_t lock;       /* of the ids, and of the next two */
+    struct coll__carried *gone; /* whose graphs are gone, for the owner */
+    int is_closed;
     int n_ids, *free_ids, n_free;
     atomic_int failure; /* what release() was told */
     atomic_int
@@ -188,6 +193,9 @@ void proxy__forget(struct coll__carried *run);
 
 /* Take the runs that streams have announced, as owner.  A status, logged. */
 int proxy__take(struct proxy *p, int *is_any);
+
+/* Put the announcing word's memory back, as its next user expects it. */
+void proxy__words_put(struct proxy *p);
 
 /* Drop a user of the run, or of the transport's memory. */
 void proxy__run_drop(struct coll__carried *run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* carry.c - messages between GPUs that do not reach each other; see carry.h.
  *
- * While the transport has something to carry, the communicator counts one operation more
- * that runs, so that the progress thread looks; while there are graphs, which may be
+ * While the transport has something to carry, the communicator counts one batch more that
+ * is under way, so that the progress thread looks; while there are graphs, which may be
  * launched at any time, one captured operation more.  The owner alone changes both.
  */
 #include "lib/stream/carry.h"
@@ -25,7 +25,6 @@ static void count(struct coll_comm *comm, int is_under_way)
     int change = is_under_way - carry->is_under_way;
 
     carry->is_under_way = is_under_way;
-    comm->run->n_running += change;
     comm->run->n_streaming += change;
 }
 
@@ -86,8 +85,7 @@ int coll__carry_move(struct coll_comm *comm, int *moved)
     if (status)
         return failed(comm, now.fault, status);
     count_graphs(comm, now.has_graphs);
-    if (is_entered && now.is_idle)
-        count(comm, 0);
+    count(comm, !(is_entered && now.is_idle));
     return COLL_OK;
 }
 

@@ -320,9 +320,10 @@ static int begin_run(const struct coll_comm *comm,
     rc = note_all(comm, batch, first, n_rounds, &list);
     if (rc)
         return rc;
-    rc = tp->ops->plan(tp, list.pieces, list.n, &run);
+    if (list.n)
+        rc = tp->ops->plan(tp, list.pieces, list.n, &run);
     free(list.pieces);
-    if (rc)
+    if (rc || !list.n)
         return rc;
     rc = tp->ops->begin(tp, run, batch->stream);
     tp->ops->forget(run);

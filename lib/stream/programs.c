@@ -31,7 +31,6 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "lib/exec/exec.h"
-#include "transports/proxy.h"
 #include "transports/stream.h"
 
 #include <stdlib.h>
@@ -39,9 +38,6 @@
 #include <unistd.h>
 
 #define NEWS_S 0.5 /* for another rank's words to come */
-
-#define PINNED_MOST ((size_t)64 << 20) /* bytes */
-#define SLOT_LEAST ((size_t)64 << 10)  /* bytes */
 
 struct coll__stream_programs {
     struct coll__stream_program_list list;
@@ -85,9 +81,7 @@ static struct reach reach_of(const struct coll_comm *comm,
     return reach;
 }
 
-/* Set the stream transport.  Another thread may fail the communicator meanwhile, and then
- * its streams are released. */
-static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
+void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
 {
     int status;
 
@@ -141,65 +135,7 @@ int coll__stream_join(struct coll_comm *comm)
     if (rc || from < comm->size)
         return rc;
     comm->stream->near = NULL;
-    set_streams(comm, tp);
-    return coll__comm_gpus_meet(comm);
-}
-
-/* Slots between two ranks; those that ranks share on a host may be more, and larger. */
-struct slots {
-    uint64_t n, len;
-};
-
-/* Return the most bytes of a slot, so that a rank that exchanges with all others pins no
- * more than PINNED_MOST, unless there are very many. */
-static uint64_t slot_most(int size, uint64_t n_slots)
-{
-    uint64_t page = 4096, n = 2 * n_slots * (uint64_t)size;
-
-    return max_size(PINNED_MOST / n / page * page, SLOT_LEAST);
-}
-
-static int agree_slots(struct coll_comm *comm, struct coll__proxy_env *env)
-{
-    const struct coll__stream_tp *near = comm->stream->near;
-    struct slots mine = {(uint64_t)near->n_slots, near->slot};
-    struct slots *all = malloc((size_t)comm->size * sizeof(*all));
-    int rc = all ? COLL_OK : COLL_ERR_NOMEM;
-
-    if (rc)
-        log_error("comm", "no memory for %d ranks", comm->size);
-    else
-        rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
-        mine.n = all[r].n < mine.n ? all[r].n : mine.n;
-        mine.len = all[r].len < mine.len ? all[r].len : mine.len;
-    }
-    free(all);
-    env->n_slots = (int)mine.n;
-    env->slot = min_size(mine.len, slot_most(comm->size, mine.n));
-    return rc;
-}
-
-int coll__stream_join_far(struct coll_comm *comm)
-{
-    struct coll__proxy_env env = {.rank = comm->rank,
-                                  .size = comm->size,
-                                  .inner = comm->stream->near,
-                                  .to = comm->links.routes.to,
-                                  .channel = CHANNEL_STREAM,
-                                  .channel_aside = CHANNEL_P2P_STREAM};
-    struct coll__stream_tp *tp;
-    int rc;
-
-    if (!env.inner)
-        return COLL_OK;
-    rc = agree_slots(comm, &env);
-    if (rc == COLL_OK)
-        rc = coll__proxy_open(&env, &tp);
-    if (rc)
-        return rc;
-    comm->stream->near = NULL;
-    set_streams(comm, tp);
+    coll__queued_set(comm, tp);
     return coll__comm_gpus_meet(comm);
 }
 
@@ -449,7 +385,7 @@ void coll__queued_free(struct coll_comm *comm)
     struct coll__stream_programs *list = comm->stream->programs;
 
     if (tp) {
-        set_streams(comm, NULL);
+        coll__queued_set(comm, NULL);
         tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
     }
     if (comm->stream->near)

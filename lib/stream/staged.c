@@ -200,7 +200,7 @@ static int start_asking(struct coll_comm *comm, struct coll__job *job)
 /* What streams have sent before goes first: host operations use the same channel. */
 static int begin(struct coll_comm *comm, struct coll__job *job)
 {
-    int moved, rc = coll__carry_move(comm, &moved);
+    int moved = 0, rc = coll__carry_move(comm, &moved);
 
     if (rc || comm->lost.until)
         return rc;

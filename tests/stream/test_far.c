@@ -355,6 +355,99 @@ START_TEST(a_stream_that_never_comes_is_not_waited_for_for_ever)
 }
 END_TEST
 
+/* ---- side by side ------------------------------------------------------------------- */
+
+/* Messages to oneself are nothing that the host carries. */
+static int send_to_myself(const struct staged_rank *r, void *at)
+{
+    WORLD_CHECK(r->me, !coll_group_start());
+    WORLD_CHECK(r->me, !coll_send(at, COUNT, COLL_I32, r->me->rank, r->comm,
+                                  r->stream));
+    WORLD_CHECK(r->me, !coll_recv((char *)at + LEN, COUNT, COLL_I32,
+                                  r->me->rank, r->comm, r->stream));
+    WORLD_CHECK(r->me, !coll_group_end());
+    return 0;
+}
+
+/* While rank 1's stream stands, messages of the others wait there, and host operations go
+ * on.  What a stream has left to be carried is no operation that runs. */
+static int go_on_beside(struct world_rank *me)
+{
+    _Atomic uint32_t *gate = NULL;
+    struct staged_rank r;
+    struct coll_comm *dup;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(2 * LEN);
+    if (me->rank == 1) {
+        gate = fake_words(1);
+        fake_hold(r.stream, gate);
+        WORLD_CHECK(me, !send_to_myself(&r, at));
+    }
+    WORLD_CHECK(me, !call(&r, at, 0));
+    for (int i = 0; i < 1000; i++)
+        WORLD_CHECK(me, !coll_barrier(r.comm, NULL));
+    if (gate)
+        atomic_store(gate, 1);
+    WORLD_CHECK(me, !call(&r, at, 1));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
+    WORLD_CHECK(me, !coll_comm_destroy(dup));
+    return staged_leave(&r);
+}
+
+START_TEST(host_operations_go_on_beside)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, go_on_beside, &n, patient(60)), 0);
+}
+END_TEST
+
+/* Each graph is destroyed as soon as its launch has passed: what it sent still comes. */
+static int forget_graphs(struct world_rank *me)
+{
+    struct staged_rank r;
+    uint32_t number = 0, *got;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(4);
+    for (uint32_t i = 1; i <= 50; i++) {
+        CUgraphExec exec;
+        CUgraph graph;
+
+        OK(cu.MemcpyHtoD((CUdeviceptr)at, &i, me->rank ? 0 : 4));
+        OK(cu.StreamBeginCapture(r.stream,
+                                 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+        WORLD_CHECK(me, me->rank
+                            ? !coll_recv(at, 1, COLL_U32, 0, r.comm, r.stream)
+                            : !coll_send(at, 1, COLL_U32, 1, r.comm, r.stream));
+        OK(cu.StreamEndCapture(r.stream, &graph));
+        OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cu.GraphLaunch(exec, r.stream));
+        OK(cu.StreamSynchronize(r.stream));
+        OK(cu.GraphExecDestroy(exec));
+        OK(cu.GraphDestroy(graph));
+        got = staged_get(at, 4);
+        number = *got;
+        free(got);
+        WORLD_CHECK(me, number == i);
+    }
+    return staged_leave(&r);
+}
+
+START_TEST(what_graphs_sent_comes_when_they_are_gone)
+{
+    int n = 1;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(2, forget_graphs, &n, patient(60)), 0);
+}
+END_TEST
+
 /* ---- lives --------------------------------------------------------------------------- */
 
 static int n_fds(void)
@@ -482,6 +575,8 @@ int main(void)
     tcase_add_test(tc, a_root_that_does_not_come_is_told_of);
     tcase_add_test(tc, who_leaves_without_a_call_is_told_of);
     tcase_add_test(tc, a_stream_that_never_comes_is_not_waited_for_for_ever);
+    tcase_add_test(tc, host_operations_go_on_beside);
+    tcase_add_test(tc, what_graphs_sent_comes_when_they_are_gone);
     tcase_add_test(tc, communicators_come_and_go);
     tcase_add_test(tc, a_child_frees_its_copy);
     tcase_add_test(tc, streams_go_on_when_a_host_dies);
