@@ -29,7 +29,6 @@
 #include "lib/run/request.h"
 #include "lib/run/run.h"
 #include "lib/stream/calls.h"
-#include "lib/stream/carry.h"
 #include "lib/run/cache.h"
 #include "lib/trace/log.h"
 #include "lib/type/signature.h"
@@ -197,13 +196,10 @@ static int start_asking(struct coll_comm *comm, struct coll__job *job)
     return start(comm, job, &of, args, &pb);
 }
 
-/* What streams have sent before goes first: host operations use the same channel. */
 static int begin(struct coll_comm *comm, struct coll__job *job)
 {
-    int moved = 0, rc = coll__carry_move(comm, &moved);
+    int rc = COLL_OK;
 
-    if (rc || comm->lost.until)
-        return rc;
     if (job->asks)
         return start_asking(comm, job);
     if (job->k < job->n)
@@ -333,10 +329,8 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
 {
     struct coll__streams *s = comm->stream->staged;
     struct coll__job *job;
-    int rc = coll__carry_move(comm, moved);
+    int rc;
 
-    if (rc || comm->lost.until)
-        return rc;
     while ((job = next_job(comm))) {
         if (job->n_running) {
             if (!reap(job))
@@ -350,7 +344,7 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
             if (!may_begin(job))
                 break;
             rc = begin(comm, job);
-            if (rc || comm->lost.until)
+            if (rc)
                 return rc;
         }
         *moved = 1;
@@ -370,7 +364,6 @@ void coll__stream_release(struct coll_comm *comm)
         job->next = s->ended;
         s->ended = job;
     }
-    coll__carry_release(comm);
     coll__captured_release(comm);
     s->at = NULL;
     if (s->stage)
