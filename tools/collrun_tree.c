@@ -29,7 +29,8 @@
 #define PIECE 65536 /* bytes of an environment that are read at a time */
 #define ROUNDS 200  /* rounds of killing: a killed process takes a moment to end */
 #define MOST_LEVELS 64 /* generations of processes */
-#define LOOKS 50       /* at a process that shows no environment */
+#define LOOKS 50       /* at a process that shows no environment, */
+#define MOST_BETWEEN 10 /* of these while it is not in execve() */
 
 static pid_t
     adopter; /* the process whose descendants belong to the job; 0: none */
@@ -46,15 +47,15 @@ int tree_draw(char mark[TREE_MARK])
     return 0;
 }
 
-/* Read the environment of a process: *len bytes, and a zero.  NULL if it is another
- * user's, or a zombie. */
-static char *read_environment(long pid, size_t *len)
+/* Read a file of /proc/PID: *len bytes, and a zero.  NULL if it is another user's, or a
+ * zombie's. */
+static char *read_text(long pid, const char *name, size_t *len)
 {
     char path[64], *text = NULL, *more;
     ssize_t n = 1;
     int fd;
 
-    snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
+    snprintf(path, sizeof(path), "/proc/%ld/%s", pid, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     for (*len = 0; fd >= 0 && n > 0; *len += (size_t)(n > 0 ? n : 0)) {
         more = realloc(text, *len + PIECE + 1);
@@ -142,7 +143,7 @@ static void each(const char *mark,
                        : 0;
         size_t len = 0;
         char *environment =
-            pid > 0 && pid != getpid() ? read_environment(pid, &len) : NULL;
+            pid > 0 && pid != getpid() ? read_text(pid, "environ", &len) : NULL;
         const char *has = value_of(environment, len, TREE_VARIABLE);
 
         if (environment && (has ? !strcmp(has, mark) : is_adopted((pid_t)pid)))
@@ -192,16 +193,28 @@ static void note(const struct finding *finding, const char *environment,
         finding->found[i] = 1;
 }
 
-/* While a process is in execve(), it shows no environment: look again. */
+/* A process in execve() shows neither arguments nor an environment. */
+static int is_in_exec(pid_t pid)
+{
+    size_t len;
+
+    free(read_text(pid, "cmdline", &len));
+    return !len && parent_of(pid); /* 0: it has ended */
+}
+
+/* Look again at a process that shows no environment: after an execve() it shows which rank
+ * it is.  If it is seen between two of these some times, it has no environment. */
 static void find(void *arg, pid_t pid, const char *environment, size_t len)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
+    int n_between = 0;
     char *again = NULL;
 
-    for (int i = 0; i < LOOKS && !len && parent_of(pid); i++) {
+    for (int i = 0; i < LOOKS && n_between < MOST_BETWEEN && !len; i++) {
+        n_between += !is_in_exec(pid);
         nanosleep(&moment, NULL);
         free(again);
-        again = read_environment(pid, &len);
+        again = read_text(pid, "environ", &len);
     }
     note(arg, again ? again : environment, len);
     free(again);
