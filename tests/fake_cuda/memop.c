@@ -41,30 +41,40 @@ static int passes(uint64_t is, uint64_t value, unsigned how, int wide)
     }
 }
 
+/* libcoll releases a wait for a bit by another one in the high half of the word, after a
+ * failure: what the stream does then may be anything. */
+static int is_release(uint64_t is, uint64_t value, unsigned how, int wide)
+{
+    return wide && how == CU_STREAM_WAIT_VALUE_AND &&
+           !(is & value & UINT32_MAX);
+}
+
+static int do_wait(const params *op, void *at, struct stream *s)
+{
+    int wide = is_wide(op->operation);
+    unsigned how = op->waitValue.flags & 3;
+    uint64_t value = op->waitValue.value64;
+    uint64_t is = wide ? atomic_load((_Atomic uint64_t *)at)
+                       : (uint64_t)atomic_load((_Atomic uint32_t *)at);
+
+    if (!passes(is, value, how, wide))
+        return 0;
+    s->is_released |= is_release(is, value, how, wide);
+    return 1;
+}
+
 /* DA CU_STREAM_WRITE_VALUE_DEFAULT: what the stream did before is seen before it. */
-static int do_one(const params *op, void *at)
+static int do_one(const params *op, void *at, struct stream *s)
 {
     int wide = is_wide(op->operation);
 
-    if (is_wait(op->operation)) {
-        uint64_t is = wide ? atomic_load((_Atomic uint64_t *)at)
-                           : (uint64_t)atomic_load((_Atomic uint32_t *)at);
-
-        return passes(is, op->waitValue.value64, op->waitValue.flags & 3, wide);
-    }
+    if (is_wait(op->operation))
+        return do_wait(op, at, s);
     if (wide)
         atomic_store((_Atomic uint64_t *)at, op->writeValue.value64);
     else
         atomic_store((_Atomic uint32_t *)at, op->writeValue.value);
     return 1;
-}
-
-/* libcoll releases its waits so after a failure: what passes then may be anything. */
-static int is_release(const params *op, void *at)
-{
-    return op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 &&
-           !(atomic_load((_Atomic uint64_t *)at) & op->waitValue.value64 &
-             UINT32_MAX);
 }
 
 int memops_step(struct work *w, unsigned *next, struct stream *s, CUresult *rc)
@@ -82,9 +92,8 @@ int memops_step(struct work *w, unsigned *next, struct stream *s, CUresult *rc)
             *rc = CUDA_ERROR_ILLEGAL_ADDRESS;
             return 1;
         }
-        if (!do_one(op, at))
+        if (!do_one(op, at, s))
             return 0;
-        s->is_released |= is_release(op, at);
     }
     return 1;
 }
