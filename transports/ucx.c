@@ -199,7 +199,7 @@ static int is_shared(struct ucx *ucx)
 
 /* Break the links that still use buffers of this communicator, since the caller is about
  * to own these again.  Other communicators lose such a link too; new communicators get
- * new links, of another worker. */
+ * new links, of another worker.  The last one to use TCP halts the worker instead. */
 static void break_off(struct ucx *ucx)
 {
     struct ucx_worker *worker = ucx->worker;
@@ -219,8 +219,8 @@ static void break_off(struct ucx *ucx)
     if (!n)
         return;
     coll__ucx_worker_retire(worker);
-    worker->is_halted = n_alive && !worker->context->devices[0] &&
-                        coll__ucx_worker_retire_last(worker);
+    worker->is_halted =
+        n_alive && ucx_uses_tcp(worker) && coll__ucx_worker_retire_last(worker);
     if (!worker->is_halted)
         settle(ucx, coll__now() + CANCEL_SECONDS);
 }

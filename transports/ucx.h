@@ -312,6 +312,12 @@ int coll__ucx_limits_for_files(void);
 
 /* ---- ucx_worker.c ---- */
 
+/* May UCX use TCP here? */
+static inline int ucx_uses_tcp(const struct ucx_worker *worker)
+{
+    return !worker->context->devices[0];
+}
+
 /* Does the process have that worker for these devices already? */
 int coll__ucx_worker_exists(int index, const char *devices);
 
