@@ -120,16 +120,17 @@ static uint64_t held(const struct coll__stream_tp *base, int *peer)
     return digest;
 }
 
-static size_t bytes(const struct coll__stream_tp *base, size_t *host,
-                    size_t *mapped)
+static void bytes(const struct coll__stream_tp *base,
+                  struct coll_mem_stats *stats)
 {
     const struct cuda_ipc *tp = of(base);
 
-    *mapped = cuda_ipc__mapped_len(tp);
+    stats->mapped += cuda_ipc__mapped_len(tp);
     for (int r = 0; r < tp->local_size; r++)
-        *mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
-    *host = (tp->segment ? cuda_ipc_segment_len(tp) : 0) + tp->host_len;
-    return tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
+        stats->mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
+    stats->shared +=
+        (tp->segment ? cuda_ipc_segment_len(tp) : 0) + tp->host_len;
+    stats->device += tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
 }
 
 const struct coll__stream_transport coll__stream_cuda_ipc = {

@@ -41,7 +41,7 @@ static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
     const struct proxy *p = of(tp);
     struct coll__message message = {.peer = peer, .n = n};
 
-    if (p->is_carried[peer])
+    if (p->base.is_carried[peer])
         proxy__slot(p, &message, is_send, out);
     else
         p->inner->ops->slot(p->inner, peer, is_send, n, out);
@@ -98,16 +98,18 @@ static int move(struct coll__stream_tp *tp, struct coll__moved *moved)
     if (status == COLL_OK)
         status = proxy__lanes_move(p, moved);
     moved->is_idle = !p->active && !atomic_load(&p->n_begun);
+    moved->has_graphs = atomic_load(&p->n_graphs) > 0;
     return status;
 }
 
-static size_t bytes(const struct coll__stream_tp *tp, size_t *host,
-                    size_t *mapped)
+static void bytes(const struct coll__stream_tp *tp,
+                  struct coll_mem_stats *stats)
 {
     const struct proxy *p = of(tp);
 
-    *host = *mapped = 0;
-    return p->inner ? p->inner->ops->bytes(p->inner, host, mapped) : 0;
+    stats->pinned += proxy__lanes_bytes(p);
+    if (p->inner)
+        p->inner->ops->bytes(p->inner, stats);
 }
 
 /* ---- opened and closed --------------------------------------------------------------- */
@@ -117,12 +119,11 @@ void proxy__drop(struct proxy *p)
     if (atomic_fetch_sub(&p->n_users, 1) != 1)
         return;
     proxy__lanes_free(p);
-    if (atomic_load(&p->words))
-        coll__stage_put(atomic_load(&p->words));
+    proxy__words_put(p);
     for (int b = 0; b < PROXY_BLOCKS; b++)
         free(p->runs[b]);
     free(p->free_ids);
-    free(p->is_carried);
+    free(p->base.by_host);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -138,24 +139,44 @@ static void drain(const struct proxy *p)
     coll__cuda_go_out(was);
 }
 
+/* In a child of the process that opened it: other threads may have been using it, so it
+ * is kept, not freed. */
+static void keep(struct proxy *p)
+{
+    static struct proxy *volatile inherited;
+
+    inherited = p;
+    (void)inherited;
+}
+
+static void close_own(struct proxy *p, int is_orderly)
+{
+    if (is_orderly) {
+        release_own(p);
+    } else {
+        release(&p->base, COLL_ERR_PEER);
+        drain(p);
+    }
+    proxy__lanes_empty(p);
+    proxy__runs_empty(p);
+}
+
 /* Graphs that are launched later find their flags released, and the memory there. */
 static void close_tp(struct coll__stream_tp *tp, int is_orderly)
 {
     struct proxy *p = of(tp);
     struct coll__stream_tp *inner = p->inner;
+    int is_inherited = coll__is_inherited(tp->generation);
 
-    if (!coll__is_inherited(tp->generation) && is_orderly) {
-        release_own(p);
-    } else if (!coll__is_inherited(tp->generation)) {
-        release(tp, COLL_ERR_PEER);
-        drain(p);
-    }
-    proxy__lanes_empty(p);
-    proxy__runs_empty(p);
+    if (!is_inherited)
+        close_own(p, is_orderly);
     p->inner = NULL;
     if (inner)
         inner->ops->close(inner, is_orderly);
-    proxy__drop(p);
+    if (is_inherited)
+        keep(p);
+    else
+        proxy__drop(p);
 }
 
 static const struct coll__stream_transport proxy = {
@@ -175,14 +196,40 @@ static const struct coll__stream_transport proxy = {
     .bytes = bytes,
 };
 
-/* Find which ranks `inner` does not reach, once: each message asks. */
+/* Find which ranks `inner` does not reach, once: each message asks.  Their messages go
+ * through memory of the host. */
 static void find_carried(struct proxy *p)
 {
     char why[256];
 
-    for (int r = 0; r < p->base.size; r++)
-        p->is_carried[r] =
+    for (int r = 0; r < p->base.size; r++) {
+        if (r == p->base.rank)
+            continue;
+        p->base.is_carried[r] =
             !p->inner || p->inner->ops->reaches(p->inner, r, why, sizeof(why));
+        p->base.by_host[r] = p->base.is_carried[r] || p->inner->by_host[r];
+    }
+}
+
+/* marks: [2 * size], for by_host and is_carried. */
+static void set_up(struct proxy *p, const struct coll__proxy_env *env,
+                   unsigned char *marks)
+{
+    p->base = (struct coll__stream_tp){.ops = &proxy,
+                                       .streams = &coll__cuda_streams,
+                                       .rank = env->rank,
+                                       .size = env->size,
+                                       .generation = coll__generation_now(),
+                                       .n_slots = env->n_slots,
+                                       .slot = env->slot,
+                                       .by_host = marks,
+                                       .is_carried = marks + env->size};
+    p->env = *env;
+    p->inner = env->inner;
+    find_carried(p);
+    atomic_init(&p->n_users, 1);
+    pthread_mutex_init(&p->lock, NULL);
+    coll__ended_init(&p->ended);
 }
 
 int coll__proxy_open(const struct coll__proxy_env *env,
@@ -190,33 +237,19 @@ int coll__proxy_open(const struct coll__proxy_env *env,
 {
     struct proxy *p = calloc(1, sizeof(*p));
     size_t n = (size_t)env->size;
+    unsigned char *marks = calloc(n, 2);
 
-    if (p) {
+    if (p)
         p->lanes = calloc(4 * n, sizeof(*p->lanes));
-        p->is_carried = calloc(n, 1);
-    }
-    if (!p || !p->lanes || !p->is_carried) {
+    if (!p || !p->lanes || !marks) {
         log_error("cuda", "no memory for the streams of %d ranks", env->size);
-        if (p) {
+        if (p)
             free(p->lanes);
-            free(p->is_carried);
-        }
+        free(marks);
         free(p);
         return COLL_ERR_NOMEM;
     }
-    p->base = (struct coll__stream_tp){.ops = &proxy,
-                                       .streams = &coll__cuda_streams,
-                                       .rank = env->rank,
-                                       .size = env->size,
-                                       .generation = coll__generation_now(),
-                                       .n_slots = env->n_slots,
-                                       .slot = env->slot};
-    p->env = *env;
-    p->inner = env->inner;
-    find_carried(p);
-    atomic_init(&p->n_users, 1);
-    pthread_mutex_init(&p->lock, NULL);
-    coll__ended_init(&p->ended);
+    set_up(p, env, marks);
     *tp = &p->base;
     return COLL_OK;
 }

@@ -69,6 +69,9 @@ struct coll__carried {
     atomic_int n_users;
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
+    struct coll__carried
+        *next_gone; /* of those with n_gone; both under the lock */
+    int n_gone;     /* graphs that are gone */
 };
 
 /* A run that a lane has to carry. */
@@ -107,7 +110,6 @@ struct proxy {
     struct coll__stream_tp base;
     struct coll__stream_tp *inner; /* or NULL */
     struct coll__proxy_env env;
-    unsigned char *is_carried;   /* [size]: does the host carry its messages? */
     struct coll__cuda_home home; /* from the first plan on */
     _Atomic(struct coll__stage *)
         words; /* whose memory has the announcing word */
@@ -115,12 +117,15 @@ struct proxy {
     /* Runs by their ids.  The caller's thread fills an entry, a run's last user empties
      * it. */
     _Atomic(struct coll__carried *) *runs[PROXY_BLOCKS];
-    pthread_mutex_t lock; /* of the ids */
+    pthread_mutex_t lock;       /* of the ids, and of the next two */
+    struct coll__carried *gone; /* whose graphs are gone, for the owner */
+    int is_closed;
     int n_ids, *free_ids, n_free;
     atomic_int failure; /* what release() was told */
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
-    atomic_int n_users; /* the communicator, and each run */
+    atomic_int n_graphs; /* begins that graphs have */
+    atomic_int n_users;  /* the communicator, and each run */
     /* The owner's. */
     struct proxy_lane *active;
     struct coll__ended ended;
@@ -171,6 +176,9 @@ void proxy__lanes_release(const struct proxy *p);
 void proxy__lanes_empty(struct proxy *p);
 void proxy__lanes_free(struct proxy *p);
 
+/* Return the bytes of their pinned memory. */
+size_t proxy__lanes_bytes(const struct proxy *p);
+
 /* As held() in transports/stream.h. */
 uint64_t proxy__lanes_held(const struct proxy *p, int *peer);
 
@@ -185,6 +193,9 @@ void proxy__forget(struct coll__carried *run);
 
 /* Take the runs that streams have announced, as owner.  A status, logged. */
 int proxy__take(struct proxy *p, int *is_any);
+
+/* Put the announcing word's memory back, as its next user expects it. */
+void proxy__words_put(struct proxy *p);
 
 /* Drop a user of the run, or of the transport's memory. */
 void proxy__run_drop(struct coll__carried *run);

@@ -286,6 +286,18 @@ void proxy__lanes_free(struct proxy *p)
     free(p->lanes);
 }
 
+size_t proxy__lanes_bytes(const struct proxy *p)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < 4 * p->base.size; i++) {
+        const struct proxy_lane *lane = atomic_load(&p->lanes[i]);
+
+        len += lane ? lane->stage->len : 0;
+    }
+    return len;
+}
+
 uint64_t proxy__lanes_held(const struct proxy *p, int *peer)
 {
     uint64_t digest = 0;

@@ -9,6 +9,7 @@
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "transports/proxy.h"
 
 #include <stdlib.h>
@@ -113,9 +114,59 @@ static void drop_users(struct coll__carried *run, int n)
 
 void proxy__run_drop(struct coll__carried *run) { drop_users(run, 1); }
 
-static void drop_graphs(void *run) { drop_users(run, 1); }
+/* A graph is gone, but the owner may not have taken what its last launch announced: so
+ * the owner drops it, while there is one. */
+static void drop_graph(void *arg)
+{
+    struct coll__carried *run = arg;
+    struct proxy *p = run->tp;
+    int is_closed;
 
-void proxy__forget(struct coll__carried *run) { drop_users(run, 1); }
+    pthread_mutex_lock(&p->lock);
+    is_closed = p->is_closed;
+    if (!is_closed && !run->n_gone++) {
+        run->next_gone = p->gone;
+        p->gone = run;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (is_closed)
+        drop_users(run, 1);
+}
+
+/* Take the runs of graphs that are gone. */
+static struct coll__carried *take_gone(struct proxy *p)
+{
+    struct coll__carried *gone;
+
+    pthread_mutex_lock(&p->lock);
+    gone = p->gone;
+    p->gone = NULL;
+    pthread_mutex_unlock(&p->lock);
+    return gone;
+}
+
+/* A run that is listed again meanwhile waits for the next round. */
+static void drop_gone(struct proxy *p, struct coll__carried *gone)
+{
+    while (gone) {
+        struct coll__carried *run = gone;
+        int n;
+
+        gone = run->next_gone;
+        pthread_mutex_lock(&p->lock);
+        n = run->n_gone;
+        run->n_gone = 0;
+        pthread_mutex_unlock(&p->lock);
+        atomic_fetch_sub(&p->n_graphs, n);
+        drop_users(run, n);
+    }
+}
+
+void proxy__forget(struct coll__carried *run)
+{
+    if (!coll__is_inherited(run->tp->base.generation))
+        drop_users(run, 1);
+}
 
 /* ---- planning ------------------------------------------------------------------- */
 
@@ -139,13 +190,24 @@ static int need_words(struct proxy *p)
     return COLL_OK;
 }
 
+void proxy__words_put(struct proxy *p)
+{
+    struct coll__stage *words = atomic_load(&p->words);
+
+    if (!words)
+        return;
+    atomic_store(&word_of(words)->state, 0);
+    atomic_store(&word_of(words)->released, 0);
+    coll__stage_put(words);
+}
+
 static int need_lanes(struct proxy *p, const struct coll__planned *messages,
                       int n)
 {
     int status = need_words(p);
 
     for (int i = 0; i < n && status == COLL_OK; i++)
-        if (p->is_carried[messages[i].of.peer])
+        if (p->base.is_carried[messages[i].of.peer])
             status = proxy__lane_need(p, &messages[i].of, messages[i].is_send);
     return status;
 }
@@ -189,7 +251,7 @@ static void add_list(struct coll__carried *run, struct proxy *p,
     for (; i < n; i++) {
         const struct coll__planned *m = &messages[i];
 
-        if (!p->is_carried[m->of.peer] ||
+        if (!p->base.is_carried[m->of.peer] ||
             proxy__lane_of(p, &m->of, m->is_send) != list->lane)
             continue;
         run->pieces[at + list->n++] =
@@ -225,7 +287,7 @@ int proxy__plan(struct coll__stream_tp *tp,
         return COLL_ERR_NOMEM;
     }
     for (int i = 0; i < n; i++)
-        if (p->is_carried[messages[i].of.peer] &&
+        if (p->base.is_carried[messages[i].of.peer] &&
             !has_list(run,
                       proxy__lane_of(p, &messages[i].of, messages[i].is_send)))
             add_list(run, p, messages, i, n);
@@ -264,7 +326,8 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
         return status;
     atomic_fetch_add(&run->n_users, 1);
     if (is_captured) {
-        status = coll__cuda_hold(stream, drop_graphs, run);
+        atomic_fetch_add(&p->n_graphs, 1);
+        status = coll__cuda_hold(stream, drop_graph, run);
         if (status)
             return status;
     } else {
@@ -299,17 +362,16 @@ static int expect(struct proxy *p, struct coll__carried *run)
     return COLL_OK;
 }
 
-/* The word is freed last: until then the stream cannot announce another run. */
-int proxy__take(struct proxy *p, int *is_any)
+/* Take the run that a stream has announced, if any.  The word is freed last: until then
+ * the stream cannot announce another run. */
+static int take_announced(struct proxy *p, struct coll__stage *words,
+                          int *is_any)
 {
-    struct coll__stage *words = atomic_load(&p->words);
+    uint32_t number =
+        atomic_load_explicit(&word_of(words)->state, memory_order_acquire);
     struct coll__carried *run;
-    uint32_t number;
     int status;
 
-    if (!words)
-        return COLL_OK;
-    number = atomic_load_explicit(&word_of(words)->state, memory_order_acquire);
     if (number & FREE)
         return COLL_OK;
     run = atomic_load_explicit(entry(p, (int)(number >> 1)),
@@ -319,6 +381,22 @@ int proxy__take(struct proxy *p, int *is_any)
         has_begun(run);
     atomic_store_explicit(&word_of(words)->state, FREE, memory_order_release);
     *is_any = 1;
+    return status;
+}
+
+/* A graph that is gone by now has announced all its launches, and the last one at most is
+ * still in the word. */
+int proxy__take(struct proxy *p, int *is_any)
+{
+    struct coll__stage *words = atomic_load(&p->words);
+    struct coll__carried *gone;
+    int status;
+
+    if (!words)
+        return COLL_OK;
+    gone = atomic_load(&p->n_graphs) ? take_gone(p) : NULL;
+    status = take_announced(p, words, is_any);
+    drop_gone(p, gone);
     return status;
 }
 
@@ -332,15 +410,29 @@ void proxy__runs_release(const struct proxy *p)
         atomic_store(&word_of(words)->released, 1);
 }
 
+/* Another thread that drops a run's last user takes the lock before it frees the run. */
+static void empty(struct proxy *p, int id)
+{
+    struct coll__carried *run;
+    int n_begun = 0;
+
+    pthread_mutex_lock(&p->lock);
+    run = atomic_load(entry(p, id));
+    if (run)
+        n_begun = atomic_exchange(&run->n_begun, 0);
+    pthread_mutex_unlock(&p->lock);
+    if (n_begun)
+        drop_users(run, n_begun);
+}
+
 void proxy__runs_empty(struct proxy *p)
 {
     int n = p->n_ids;
 
-    for (int id = 0; id < n; id++) {
-        struct coll__carried *run = atomic_load(entry(p, id));
-        int n_begun = run ? atomic_exchange(&run->n_begun, 0) : 0;
-
-        if (n_begun)
-            drop_users(run, n_begun);
-    }
+    pthread_mutex_lock(&p->lock);
+    p->is_closed = 1;
+    pthread_mutex_unlock(&p->lock);
+    drop_gone(p, take_gone(p));
+    for (int id = 0; id < n; id++)
+        empty(p, id);
 }

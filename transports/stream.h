@@ -85,6 +85,7 @@ struct coll__carried;
 struct coll__moved {
     int is_any; /* something moved */
     int is_idle; /* all runs that began have announced themselves and are carried */
+    int has_graphs; /* there are graphs, whose runs may begin at any time */
     const struct coll__xfer
         *fault; /* after a failure: the transfer that failed; NULL: no
                                      * transfer did, and the failure is logged */
@@ -117,8 +118,9 @@ struct coll__stream_tp {
     struct coll__stream_kernel kernel;
     struct coll__registration
         *regs; /* the same list on all ranks, the newest first */
-    unsigned char
-        *by_host; /* [size]: is that rank reached through host memory? */
+    /* [size]: is that rank reached through host memory?  And does the host carry its
+     * messages, which compares them?  NULL: nobody's. */
+    unsigned char *by_host, *is_carried;
 };
 
 /* Return the registration that holds all len bytes at ptr, or NULL. */
@@ -226,10 +228,10 @@ struct coll__stream_transport {
      * no device call. */
     uint64_t (*held)(const struct coll__stream_tp *tp, int *peer);
 
-    /* Count the bytes of device memory, of memory that the host's ranks share, and of
-     * other ranks' device memory mapped into this process. */
-    size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host,
-                    size_t *mapped);
+    /* Add the bytes of device memory, of memory that the host's ranks share, of other
+     * ranks' device memory mapped into this process, and of pinned memory. */
+    void (*bytes)(const struct coll__stream_tp *tp,
+                  struct coll_mem_stats *stats);
 };
 
 /* Enqueue a message to, or from, a peer within reach, of slot bytes at most.  A

@@ -58,14 +58,6 @@ void coll__attachments_fail(struct coll_comm *comm, int status)
             coll__attachments[i]->fail(comm, status);
 }
 
-void coll__attachments_spread(struct coll_comm *comm, int status,
-                              const char *text)
-{
-    for (int i = 0; coll__attachments[i]; i++)
-        if (coll__attachments[i]->spread)
-            coll__attachments[i]->spread(comm, status, text);
-}
-
 const struct coll__signature *
 coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq)
 {

@@ -56,10 +56,6 @@ struct coll__attachment {
     /* The communicator fails now.  Any thread, with failure.lock held. */
     void (*fail)(struct coll_comm *comm, int status);
 
-    /* The communicator has failed: fail what depends on it.  Any thread that holds no
-     * lock. */
-    void (*spread)(struct coll_comm *comm, int status, const char *text);
-
     /* Return the call with that sequence number on a channel, or NULL.  As owner. */
     const struct coll__signature *(*find)(const struct coll_comm *comm,
                                           int channel, uint64_t seq);
@@ -83,8 +79,6 @@ int coll__attachments_join(struct coll_comm *comm,
                            const int32_t *told);
 int32_t coll__attachments_tell(void);
 void coll__attachments_fail(struct coll_comm *comm, int status);
-void coll__attachments_spread(struct coll_comm *comm, int status,
-                              const char *text);
 const struct coll__signature *
 coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq);
 void coll__attachments_bytes(const struct coll_comm *comm,

@@ -38,7 +38,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, overtake, stage, levels_min,
+    uint64_t chunk, fuse, overtake, stage,
         tune; /* tune: the tuning file's hash */
     int is_reproducible;
     int is_checked; /* calls for streams are compared (COLL_CHECK) */
@@ -130,7 +130,6 @@ struct coll_comm {
     double timeout;      /* s */
     long stall_warn;     /* s, COLL_STALL_WARN; 0: never */
     int is_deferred;     /* destroying it waits for nobody */
-    int is_subcomm;      /* of another one, which tells what is wrong */
     int holds_device; /* it has state on a device, which ends by a call alone */
     struct coll__peer *peers; /* [size] */
     struct coll__settings settings;

@@ -52,7 +52,6 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
     if (!coll__comm_note_failure(comm, status, text))
         return;
     log_info("comm", "failed: %s", text);
-    coll__attachments_spread(comm, status, comm->failure.text);
     coll__recorder_write(&comm->recorder);
 }
 
@@ -76,7 +75,6 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     va_end(args);
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
-        coll__attachments_spread(comm, status, comm->failure.text);
         coll__recorder_write(&comm->recorder);
     }
     return coll__comm_status(comm);
@@ -212,7 +210,8 @@ int coll__comm_still_lost(struct coll_comm *comm)
 
 /* Look at the messages of collectives that came from rank r and wait to be received.
  * A message is right if this rank has not come to its collective yet, or if that same
- * collective runs on the message's channel. */
+ * collective runs on the message's channel.  What streams send is left to their transport:
+ * it alone knows how far they are. */
 static int look_at(struct coll_comm *comm, int r)
 {
     struct coll__tp *tp = comm->links.routes.to[r];
@@ -221,7 +220,8 @@ static int look_at(struct coll_comm *comm, int r)
     for (int c = 0; c < CHANNEL_P2P; c++) {
         const struct coll__signature *ours;
 
-        if (!tp->ops->peek(tp, r, c, &theirs) || !has_come_to(comm, &theirs))
+        if (!tp->ops->peek(tp, r, c, &theirs) ||
+            theirs.series == SERIES_ENGINE || !has_come_to(comm, &theirs))
             continue;
         ours = coll__attachments_find(comm, c, theirs.seq);
         if (!ours || memcmp(&theirs, ours, sizeof(theirs)))

@@ -356,16 +356,6 @@ static int is_anyone_late(const struct coll__ctrl_roll *heard)
     return !heard || heard->n_late || heard->n_silent;
 }
 
-/* In a sub-communicator all ranks may have reached the call and wait for a rank that is
- * late in another communicator.  That communicator reports the late rank soon, so wait
- * for its report. */
-static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
-                             const struct coll__ctrl_roll *heard, double now)
-{
-    return !waiting->is_p2p && waiting->comm->is_subcomm &&
-           !is_anyone_late(heard) && now < waiting->expired + timeout / 2;
-}
-
 /* The deadline has passed: fail once it is known who is missing. */
 static int expire(struct coll__call *waiting, double timeout, int is_blocked,
                   double now)
@@ -374,8 +364,7 @@ static int expire(struct coll__call *waiting, double timeout, int is_blocked,
 
     if (!waiting->expired)
         waiting->expired = now;
-    if (!hear(waiting, is_blocked, waiting->expired, now, &answers) ||
-        is_told_elsewhere(waiting, timeout, answers.heard, now))
+    if (!hear(waiting, is_blocked, waiting->expired, now, &answers))
         return COLL_OK;
     return fail_late(waiting, timeout, answers.heard);
 }

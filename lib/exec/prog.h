@@ -130,6 +130,8 @@ struct coll__stream_run {
     int status;  /* of the last start */
     struct coll__carried
         *carried; /* from the first run on, if the transport plans */
+    void (*forget)(
+        struct coll__carried *run); /* the transport's, which may close first */
 
     /* direct[n_steps]: the sender's memory of each direct read, len 0 for other messages;
      * NULL if there are none.  last[n_last]: the last direct-read send of each slot. */

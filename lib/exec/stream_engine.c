@@ -98,7 +98,7 @@ static void destroy(struct coll__prog *prog)
     if (!prog->on_stream)
         return;
     if (prog->on_stream->carried)
-        prog->routes->streams->ops->forget(prog->on_stream->carried);
+        prog->on_stream->forget(prog->on_stream->carried);
     prog->device->streams->unmark(prog->on_stream->mark);
     prog->device->streams->unload(prog->on_stream->plan);
     free(prog->on_stream->number);
@@ -344,6 +344,7 @@ static int plan_messages(struct coll__prog *prog)
                 .sig = prog->run.sig,
                 .is_send = is_send};
     }
+    prog->on_stream->forget = tp->ops->forget;
     rc = tp->ops->plan(tp, messages, n, &prog->on_stream->carried);
     free(messages);
     return rc;

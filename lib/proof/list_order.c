@@ -6,7 +6,8 @@
  * message comes from one place, and each slot is freed by one rank.  So the ranks'
  * speeds do not decide whether all finish (a Kahn network, in which a freed slot is a
  * message the other way): one run tells.  Plans that finish with some slots finish
- * with more.  A receive that is fused with the next step runs when both can run.
+ * with more; a link that the host carries has as many at both ends (transports/proxy.h).
+ * A receive that is fused with the next step runs when both can run.
  *
  * Source: Kahn, The semantics of a simple language for parallel programming, IFIP
  * Congress 1974.

@@ -96,12 +96,6 @@ static void set_listed(struct coll_comm *comm, int is_active)
                               memory_order_relaxed);
 }
 
-/* Does an operation run, or may a launched graph start one? */
-static int has_work(const struct coll_comm *comm)
-{
-    return comm->run->n_running || comm->run->n_captured;
-}
-
 /* ---- ownership ----------------------------------------------------------- */
 
 /* The communicator was released: wake threads that wanted to move it, or that sleep
@@ -166,8 +160,9 @@ int coll__owner_enter(struct coll_comm *comm, const char *who)
 void coll__owner_release(struct coll_comm *comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int is_busy = has_work(comm) || atomic_load_explicit(&comm->run->submitted,
-                                                         memory_order_relaxed);
+    int is_busy =
+        coll__run_has_work(comm->run) ||
+        atomic_load_explicit(&comm->run->submitted, memory_order_relaxed);
     int is_new = is_busy && !comm->run->is_active;
 
     if (is_busy != comm->run->is_active) {
@@ -271,7 +266,7 @@ static void give_back(struct coll_comm *comm)
 {
     coll__lock(&list_lock);
     for (;;) {
-        set_listed(comm, has_work(comm));
+        set_listed(comm, coll__run_has_work(comm->run));
         atomic_store(&comm->run->owner, OWNER_FREE);
         if (comm->run->is_active)
             tell_sleepers(comm, 0);

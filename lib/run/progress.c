@@ -378,8 +378,7 @@ static int progress(struct coll_comm *comm, int *moved)
     if (comm->lost.until)
         return coll__comm_still_lost(comm) ? coll__run_quiesce(comm) : COLL_OK;
     rc = step(comm, coll__prog_look, moved);
-    if (rc || !(comm->run->n_running || comm->run->n_captured) ||
-        comm->lost.until)
+    if (rc || !coll__run_has_work(comm->run) || comm->lost.until)
         return rc;
     n = coll__routes_poll(&comm->links.routes);
     if (n < 0) {

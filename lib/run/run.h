@@ -63,6 +63,12 @@ struct coll__run {
     struct coll__sorter sorter; /* of parts, when they are judged */
 };
 
+/* Does an operation run, or may a launched graph start one? */
+static inline int coll__run_has_work(const struct coll__run *run)
+{
+    return run->n_running || run->n_streaming || run->n_captured;
+}
+
 /* ---- progress.c; all as owner -------------------------------------------- */
 
 /* Move the running operations.  COLL_OK, or the communicator's failure; *moved says

@@ -7,7 +7,6 @@
 #include "lib/stream/calls.h"
 #include "lib/stream/compare.h"
 #include "lib/stream/gpu_view.h"
-#include "lib/stream/subcomms.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>
@@ -58,7 +57,7 @@ static int find_lack(const int32_t *lacks, int size, int *has_device)
     return found;
 }
 
-/* If all ranks are on one host and have devices, join the devices too. */
+/* If all ranks have devices, join these, too. */
 static int stream_join(struct coll_comm *comm,
                        const struct coll__options *options,
                        const int32_t *lacks)
@@ -68,60 +67,41 @@ static int stream_join(struct coll_comm *comm,
     int rc = COLL_OK;
 
     (void)options;
-    s->has_devices = comm->n_hosts > 1 && r < 0;
     if (r >= 0)
         snprintf(s->no_streams, sizeof(s->no_streams), "rank %d %s", r,
                  describe(lacks[r]));
-    else if (comm->n_hosts > 1)
-        snprintf(s->no_streams, sizeof(s->no_streams),
-                 "there are several hosts, not with as many ranks, 2 or more, "
-                 "on each");
     else
         rc = coll__stream_join(comm);
-    comm->holds_device = comm->links.routes.streams != NULL;
-    if (rc == COLL_OK && has_device && comm->links.routes.streams)
-        log_info("comm", "GPU buffers go from GPU to GPU");
-    else if (rc == COLL_OK && has_device && !s->has_devices)
+    comm->holds_device = r < 0;
+    if (rc || !has_device)
+        return rc;
+    if (r >= 0)
         log_info("comm", "GPU buffers pass through the host: %s",
                  s->no_streams);
-    return rc;
-}
-
-static int stream_settle(struct coll_comm *comm)
-{
-    return comm->stream->has_devices ? coll__stream_join_hosts(comm) : COLL_OK;
-}
-
-static int stream_drain(struct coll_comm *comm)
-{
-    int rc = coll__stream_drain(comm);
-
-    return rc ? rc : coll__subcomms_drain(comm);
+    else
+        log_info("comm", "GPU buffers go from GPU to GPU%s%s",
+                 s->near ? ", through the hosts where these do not reach each "
+                           "other: "
+                         : "",
+                 s->no_streams);
+    return COLL_OK;
 }
 
 static int stream_leave(struct coll_comm *comm)
 {
     coll__stream_leave(comm);
-    return coll__subcomms_leave(comm);
+    return COLL_OK;
 }
 
 static int stream_free(struct coll_comm *comm)
 {
     if (!comm->stream)
         return COLL_OK;
-    coll__subcomms_drop(comm);
     coll__stream_free(comm);
     coll__view_fini(&comm->stream->gpu_view);
     free(comm->stream);
     comm->stream = NULL;
     return COLL_OK;
-}
-
-static void stream_bytes(const struct coll_comm *comm,
-                         struct coll_mem_stats *stats)
-{
-    coll__stream_bytes(comm, stats);
-    coll__subcomms_bytes(comm, stats);
 }
 
 static const struct coll__view *stream_view(const struct coll_comm *comm)
@@ -131,15 +111,14 @@ static const struct coll__view *stream_view(const struct coll_comm *comm)
 
 const struct coll__attachment coll__stream_attachment = {
     .life = {[LIFE_OPEN] = stream_open,
-             [LIFE_SETTLE] = stream_settle,
-             [LIFE_DRAIN] = stream_drain,
+             [LIFE_SETTLE] = coll__stream_join_far,
+             [LIFE_DRAIN] = coll__stream_drain,
              [LIFE_LEAVE] = stream_leave,
              [LIFE_FREE] = stream_free},
     .tell = stream_tell,
     .join = stream_join,
     .fail = coll__stream_fail,
-    .spread = coll__subcomms_fail,
-    .bytes = stream_bytes,
+    .bytes = coll__stream_bytes,
 };
 
 const struct coll__stream_calls coll__stream_call_table = {

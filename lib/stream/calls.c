@@ -6,9 +6,8 @@
 #include "lib/run/owner.h"
 #include "lib/run/args.h"
 #include "lib/run/request.h"
-#include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
-#include "lib/stream/host_levels.h"
+#include "lib/stream/carry.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
 #include "lib/stream/check_calls.h"
@@ -22,8 +21,8 @@
 #define LATER 2 /* timeouts; by then the watch has reported, which knows more */
 
 /* In order of preference; the last one serves every call. */
-static const struct coll__path *const paths[] = {
-    &coll__path_queued, &coll__path_levels, &coll__path_staged};
+static const struct coll__path *const paths[] = {&coll__path_queued,
+                                                 &coll__path_staged};
 
 static const struct coll__path *choose(const struct coll_comm *comm,
                                        const struct coll__batch *batch)
@@ -79,7 +78,6 @@ void coll__stream_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
     coll__queued_bytes(comm, stats);
-    coll__levels_bytes(comm, stats);
     if (comm->stream->staged)
         stats->pinned += comm->stream->staged->stage->len +
                          coll__captured_bytes(comm->stream->staged);
@@ -93,7 +91,6 @@ void coll__stream_free(struct coll_comm *comm)
     struct coll__streams *s = comm->stream->staged;
 
     coll__queued_free(comm);
-    coll__levels_free(comm);
     if (coll__comm_is_inherited(comm)) {
         inherited = s;
         (void)inherited;
@@ -108,6 +105,7 @@ void coll__stream_free(struct coll_comm *comm)
 void coll__stream_leave(struct coll_comm *comm)
 {
     coll__queued_leave(comm);
+    coll__carry_release(comm);
     if (comm->stream->staged)
         coll__captured_release(comm);
 }
@@ -118,17 +116,13 @@ static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
                                 memory_order_relaxed);
 }
 
-/* Return a sum of what the streams of comm and of its sub-communicators have finished.
- * While it changes, there is progress. */
+/* Return a sum of what the streams of comm have finished.  While it changes, there is
+ * progress. */
 static uint32_t come_to(const struct coll_comm *comm)
 {
     const struct coll__streams *s = comm->stream->staged;
-    uint32_t sum = s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
 
-    for (int i = 0; i < N_SUBCOMMS; i++)
-        if (coll__subcomm(comm, i))
-            sum += come_to(coll__subcomm(comm, i));
-    return sum;
+    return s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
 }
 
 static int is_drained(const struct coll_comm *comm)
@@ -159,6 +153,7 @@ int coll__stream_drain(struct coll_comm *comm)
     uint32_t seen = come_to(comm);
     int moved, rc = COLL_OK;
 
+    coll__carry_drain(comm);
     while (rc == COLL_OK && !is_drained(comm)) {
         rc = coll__run_progress(comm, &moved);
         if (moved || coll__active_move())
@@ -218,9 +213,12 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
     if (rc == COLL_OK)
         rc = have_streams(comm, name_of(args), &place);
     batch->is_captured = place.is_captured;
+    if (rc == COLL_OK)
+        rc = coll__carry_enter(comm);
     if (rc == COLL_OK) {
         *path = choose(comm, batch);
         rc = device_status(comm, (*path)->enqueue(comm, batch));
+        coll__carry_leave(comm);
     }
     coll__cuda_leave();
     return rc;
@@ -240,50 +238,15 @@ static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
     return rc;
 }
 
-int coll__stream_put(struct coll_comm *comm, const struct coll_args *args)
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
     const struct coll__path *path;
     uint32_t ticket;
-
-    return enqueue_one(comm, args, &ticket, &path);
-}
-
-/* Put an empty call into the stream: it takes one number on the stage. */
-static int pass(struct coll_comm *comm, const char *what, void *stream,
-                const struct coll__cuda_place *place)
-{
-    int rc = have_streams(comm, what, place);
-    uint32_t number;
-
-    if (rc)
-        return rc;
-    number = comm->stream->staged->stage->last + 1;
-    rc = coll__stage_follow(comm->stream->staged->stage, number - 1, stream);
-    if (rc)
-        return rc;
-    comm->stream->staged->stage->last = number;
-    return coll__stage_finish(comm->stream->staged->stage, number, stream);
-}
-
-int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream)
-{
-    struct coll__cuda_place place;
-    int rc = coll__cuda_enter(stream, &place);
-
-    if (rc)
-        return rc;
-    rc = pass(comm, what, stream, &place);
-    coll__cuda_leave();
-    return rc;
-}
-
-int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
-{
     int rc = coll__owner_refuses(comm->run, name_of(args));
 
     if (rc == COLL_OK)
         rc = coll__stream_compare_call(comm, args);
-    return rc ? rc : coll__stream_put(comm, args);
+    return rc ? rc : enqueue_one(comm, args, &ticket, &path);
 }
 
 /* ---- groups --------------------------------------------------------------------- */

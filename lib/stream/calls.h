@@ -17,27 +17,34 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct coll__levels;
 struct coll__stream_programs;
 struct coll__streams;
-struct coll__subcomms;
 struct coll_args;
 struct coll_comm;
 struct coll_mem_stats;
 struct coll_request;
 
+/* What the host carries (carry.h). */
+struct coll__carry {
+    int is_under_way,
+        has_graphs; /* counted among what runs; the owner's, as the next */
+    int is_over;
+    atomic_int n_entering; /* batches that are being enqueued */
+};
+
 /* The stream state of a communicator. */
 struct coll__stream {
     struct coll__streams *staged;       /* from the first call on (staged.h) */
     struct coll__stream_programs *programs; /* for streams (programs.c) */
-    char no_streams[256];       /* why its ranks' devices are not joined */
-    int has_devices;            /* on several hosts: each rank has a device */
+    char
+        no_streams[256]; /* why its ranks' devices are not joined, or not all of
+                           * them directly */
+    struct coll__stream_tp
+        *near; /* until the communicator is made: the devices that
+                                   * reach each other, if not all do */
     struct coll__view gpu_view; /* how near the ranks' GPUs are; nranks 0:
-                                   * the GPUs are not joined */
-    struct coll__levels *levels; /* the path between hosts; or NULL */
-    /* Its sub-communicators, or, in a sub-communicator, the parent's struct; or
-     * NULL. */
-    _Atomic(struct coll__subcomms *) subcomms;
+                                 * the GPUs are not joined */
+    struct coll__carry carry;
 };
 
 /* The work that is enqueued at once: a collective, or messages that travel side by
@@ -68,8 +75,7 @@ struct coll__path {
     int (*has_finished)(const struct coll_comm *comm, uint32_t ticket);
 };
 
-extern const struct coll__path coll__path_queued, coll__path_levels,
-    coll__path_staged;
+extern const struct coll__path coll__path_queued, coll__path_staged;
 
 /* What a rank lacks to have its device joined with the other ranks'. */
 enum coll__lack {
@@ -83,14 +89,14 @@ enum coll__lack {
     N_LACKS
 };
 
-/* While the communicator is made: what does this rank lack?  Then, if all ranks are on
- * one host and none lacks anything, join their devices; collective.  A status, logged. */
+/* While the communicator is made: what does this rank lack?  Then, if no rank lacks
+ * anything, join their devices; collective.  A status, logged. */
 enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
 
-/* Once a communicator of several hosts is made and no rank lacks anything: join the
- * devices of each host (host_levels.c); collective.  A status, logged. */
-int coll__stream_join_hosts(struct coll_comm *comm);
+/* Once the communicator is made: if not all devices reach each other, the host carries
+ * what is between these; collective.  A status, logged. */
+int coll__stream_join_far(struct coll_comm *comm);
 
 /* Free device memory that destroyed communicators left, if the other ranks have
  * unmapped it since. */
@@ -102,14 +108,6 @@ void coll__stream_look_for_devices(void);
 
 /* Does a buffer of the call lie on a device? */
 int coll__stream_owns(const struct coll_args *args);
-
-/* Enqueue a call on a sub-communicator that is a part of the caller's call; the ranks do
- * not compare it.  A status, logged. */
-int coll__stream_put(struct coll_comm *comm, const struct coll_args *args);
-
-/* Enqueue an empty call, so that the watch (watch.h) does not count the stream's earlier
- * work as a part of comm's next call.  `what` names the operation.  Not in a capture. */
-int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream);
 
 /* call: check and carry out a call outside groups.  check: only check a call.  run:
  * carry out all calls of a group on one communicator, which were compared before.  A

@@ -50,9 +50,10 @@ int coll__stream_enroll(struct coll_comm *comm, const char *who, void *ptr,
 
     if (rc)
         return rc;
-    if (comm->links.routes.streams)
+    if (comm->links.routes.streams && comm->links.routes.streams->ops->enroll)
         return exchange(comm, who, ptr, bytes, is_new);
-    log_info("api", "%s: nothing to do, GPU buffers pass through the host (%s)",
+    log_info("api",
+             "%s: nothing to do, not all ranks read each other's GPUs (%s)",
              who, comm->stream->no_streams);
     return COLL_OK;
 }

@@ -33,6 +33,9 @@ struct meeting {
     unsigned char *nvlink, *by_host, *near; /* [size * size] */
     int *colors;                            /* [COLL__N_NEAR * size] */
     int *ring;                              /* [size] */
+    int n, n_hosts, n_sharers;              /* ranks; the most of one GPU */
+    const struct coll__peer *peers;         /* [size] */
+    struct coll__level network; /* what a message between hosts costs there */
 };
 
 static int meeting_init(struct meeting *m, int size)
@@ -99,12 +102,17 @@ static void find_links(const struct coll_comm *comm, int device,
     }
 }
 
+static int is_far(const struct meeting *m, int i, int j)
+{
+    return m->peers[i].host != m->peers[j].host;
+}
+
 /* GPUs that do not reach each other get the largest distance. */
 static void find_near(struct meeting *m, int n)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            m->near[i * n + j] = m->by_host[i * n + j]
+            m->near[i * n + j] = is_far(m, i, j) || m->by_host[i * n + j]
                                      ? NEAR_HOST
                                      : (unsigned char)coll__gpu_near(
                                            m->places, n, m->nvlink, i, j);
@@ -152,14 +160,33 @@ static int count_sharers(const struct meeting *m, int n)
     return most;
 }
 
+/* Return the price of a message between two ranks.  Between hosts the copies to and from
+ * the host's memory overlap with the network's part, but for the first slot. */
+static struct coll__gpu_price price_of(const struct meeting *m, int i, int j)
+{
+    enum coll__near near = (enum coll__near)m->near[i * m->n + j];
+    struct coll__gpu_price price =
+        coll__gpu_price(near, &m->places[i], &m->places[j]);
+
+    if (near == NEAR_GPU)
+        price.beta = price.share = price.beta * m->n_sharers;
+    if (!is_far(m, i, j))
+        return price;
+    price.alpha = 2 * price.alpha + m->network.alpha;
+    price.beta = max_double(price.beta, m->network.beta);
+    price.share = max_double(price.share, m->network.share);
+    price.gap = max_double(price.gap, m->network.gap);
+    return price;
+}
+
 /* Find the highest price of a message between two ranks of one group (color NULL: any
  * two) that are in different groups of the level below (NULL: any).  Ranks of one GPU
  * share its memory's bandwidth. */
-static void price_level(const struct meeting *m, int n, const int *color,
+static void price_level(const struct meeting *m, const int *color,
                         const int *below, struct coll__level *level)
 {
     enum coll__near farthest = NEAR_GPU;
-    int sharers = count_sharers(m, n);
+    int n = m->n, leaves_host = 0;
 
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) {
@@ -169,49 +196,72 @@ static void price_level(const struct meeting *m, int n, const int *color,
             if ((color && color[i] != color[j]) ||
                 (below && below[i] == below[j]))
                 continue;
-            price = coll__gpu_price(near, &m->places[i], &m->places[j]);
-            if (near == NEAR_GPU)
-                price.beta = price.share = price.beta * sharers;
+            price = price_of(m, i, j);
             level->alpha = max_double(level->alpha, price.alpha);
             level->beta = max_double(level->beta, price.beta);
             level->share = max_double(level->share, price.share);
             level->gap = level->overhead = price.gap;
             farthest = near > farthest ? near : farthest;
+            leaves_host |= is_far(m, i, j);
         }
-    snprintf(level->name, sizeof(level->name), "%s", names[farthest]);
+    if (leaves_host) {
+        level->both = m->network.both;
+        level->spread = m->network.spread;
+    }
+    snprintf(level->name, sizeof(level->name), "%s",
+             leaves_host ? "network" : names[farthest]);
+}
+
+/* Add the level of these groups, unless it is of no use; returns the number of levels. */
+static int add_level(const struct meeting *m, int n_levels, const int **color)
+{
+    int *mine = m->colors + (size_t)n_levels * (size_t)m->n;
+
+    if (!coll__view_is_level(mine, n_levels ? color[n_levels - 1] : NULL, m->n))
+        return n_levels;
+    color[n_levels] = mine;
+    return n_levels + 1;
+}
+
+/* Name the lowest rank of each rank's host. */
+static void color_hosts(const struct meeting *m, int *color)
+{
+    for (int i = 0; i < m->n; i++)
+        for (color[i] = 0; is_far(m, color[i], i);)
+            color[i]++;
 }
 
 /* Find the groups that make levels, from the inside out; returns their number. */
-static int find_levels(const struct meeting *m, int n, const int **color)
+static int find_levels(const struct meeting *m, const int **color)
 {
     int n_levels = 0;
 
     for (int near = NEAR_GPU; near < NEAR_HOST; near++) {
-        int *mine = m->colors + (size_t)n_levels * (size_t)n;
-
-        coll__gpu_color((enum coll__near)near, m->near, n, mine);
-        if (coll__view_is_level(mine, n_levels ? color[n_levels - 1] : NULL, n))
-            color[n_levels++] = mine;
+        coll__gpu_color((enum coll__near)near, m->near, m->n,
+                        m->colors + (size_t)n_levels * (size_t)m->n);
+        n_levels = add_level(m, n_levels, color);
     }
-    return n_levels;
+    if (m->n_hosts == 1)
+        return n_levels;
+    color_hosts(m, m->colors + (size_t)n_levels * (size_t)m->n);
+    return add_level(m, n_levels, color);
 }
 
-static int make_view(struct coll__view *view, struct meeting *m, int n,
-                     size_t chunk)
+static int make_view(struct coll__view *view, struct meeting *m, size_t chunk)
 {
     const int *color[COLL__N_NEAR];
-    int n_levels = find_levels(m, n, color);
-    int rc = coll__view_init(view, n, n_levels + 1, color);
+    int n_levels = find_levels(m, color);
+    int rc = coll__view_init(view, m->n, n_levels + 1, color);
 
     if (rc)
         return rc;
-    view->gamma = GAMMA * count_sharers(m, n);
+    view->gamma = GAMMA * m->n_sharers;
     view->chunk = chunk;
     for (int l = 0; l <= n_levels; l++)
-        price_level(m, n, l < n_levels ? color[l] : NULL,
-                    l ? color[l - 1] : NULL, &view->levels[l]);
-    memcpy(m->ring, view->ring, (size_t)n * sizeof(*m->ring));
-    if (coll__gpu_ring(m->near, n, m->ring))
+        price_level(m, l < n_levels ? color[l] : NULL, l ? color[l - 1] : NULL,
+                    &view->levels[l]);
+    memcpy(m->ring, view->ring, (size_t)m->n * sizeof(*m->ring));
+    if (m->n_hosts == 1 && coll__gpu_ring(m->near, m->n, m->ring))
         rc = coll__view_set_ring(view, m->ring);
     if (rc)
         coll__view_fini(view);
@@ -236,14 +286,18 @@ static void log_view(const struct coll__view *view)
 
 int coll__comm_gpus_meet(struct coll_comm *comm)
 {
-    struct meeting m;
+    struct meeting m = {
+        .n = comm->size, .n_hosts = comm->n_hosts, .peers = comm->peers};
     int rc = meeting_init(&m, comm->size);
 
+    if (comm->n_hosts > 1)
+        m.network = comm->view.levels[comm->view.n_levels - 1];
     if (rc == COLL_OK)
         rc = meet(comm, &m);
     if (rc == COLL_OK)
-        rc = make_view(&comm->stream->gpu_view, &m, comm->size,
-                       comm->settings.chunk);
+        m.n_sharers = count_sharers(&m, comm->size);
+    if (rc == COLL_OK)
+        rc = make_view(&comm->stream->gpu_view, &m, comm->settings.chunk);
     if (rc == COLL_OK && !comm->rank)
         log_view(&comm->stream->gpu_view);
     meeting_fini(&m);

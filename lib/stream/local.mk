@@ -3,12 +3,13 @@ stream_sources = \
 	%D%/attach.c %D%/attach.h \
 	%D%/calls.c %D%/calls.h \
 	%D%/captured.c %D%/captured.h \
+	%D%/carry.c %D%/carry.h \
 	%D%/check_calls.c %D%/check_calls.h \
 	%D%/compare.c %D%/compare.h \
 	%D%/cut.c %D%/cut.h \
 	%D%/enroll.c \
+	%D%/far.c \
 	%D%/gpu_view.c %D%/gpu_view.h \
-	%D%/host_levels.c %D%/host_levels.h \
 	%D%/messages.c \
 	%D%/programs.c %D%/programs.h \
 	%D%/registered.c \
@@ -16,7 +17,6 @@ stream_sources = \
 	%D%/staged_enqueue.c \
 	%D%/stream_program.c %D%/stream_program.h \
 	%D%/stream_scratch.c %D%/stream_scratch.h \
-	%D%/subcomms.c %D%/subcomms.h \
 	%D%/watch.c %D%/watch.h
 if HAVE_CUDA
 libcore_la_SOURCES += $(stream_sources)

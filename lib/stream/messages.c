@@ -23,6 +23,7 @@
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
 #include "lib/run/args.h"
+#include "lib/run/request.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
@@ -167,14 +168,45 @@ static size_t lay_out(const struct coll_comm *comm,
     return n_rounds;
 }
 
+/* Return the name of a piece for the transport. */
+static struct coll__message message_of(const struct coll_comm *comm,
+                                       const struct coll__stream_call *call,
+                                       size_t k)
+{
+    size_t n_slots = (size_t)comm->links.routes.streams->n_slots;
+
+    return (struct coll__message){.peer = call->pb.root,
+                                  .n = COLL__ASIDE + (int)(k % n_slots)};
+}
+
+static size_t piece_len(const struct coll_comm *comm,
+                        const struct coll__stream_call *call, size_t k)
+{
+    size_t slot = comm->links.routes.streams->slot;
+
+    return min_size(slot, len_of(call) - k * slot);
+}
+
+/* Return the signature of the call's messages: the sender's, at both ends. */
+static struct coll__signature signature_of(const struct coll_comm *comm,
+                                           const struct coll__stream_call *call)
+{
+    struct coll__signature sig =
+        coll__request_signature(&call->pb, &call->op, SERIES_ENGINE);
+
+    if (!is_send(call)) {
+        sig.collective = COLL_SEND;
+        sig.root = comm->rank;
+    }
+    return sig;
+}
+
 static int put_piece(const struct coll_comm *comm, void *stream,
                      const struct coll__stream_call *call, size_t k)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
-    size_t at = k * tp->slot, len = min_size(tp->slot, len_of(call) - at);
-    struct coll__message end = {.peer = call->pb.root,
-                                .n = COLL__ASIDE +
-                                     (int)(k % (size_t)tp->n_slots)};
+    size_t at = k * tp->slot, len = piece_len(comm, call, k);
+    struct coll__message end = message_of(comm, call, k);
     struct coll__work work = {.kind = WORK_COPY, .len = len, .stream = stream};
 
     if (is_send(call))
@@ -182,6 +214,15 @@ static int put_piece(const struct coll_comm *comm, void *stream,
             tp, &end, (const unsigned char *)call->args.in + at, len, stream);
     work.dst = (unsigned char *)call->args.out + at;
     return coll__stream_recv(tp, &end, &work);
+}
+
+/* Does the call send (or receive) a piece in that round? */
+static int is_of_round(const struct coll_comm *comm,
+                       const struct coll__stream_call *call, size_t first,
+                       size_t round, int are_sends)
+{
+    return call->pb.root != comm->rank && is_send(call) == are_sends &&
+           round >= first && round - first < n_pieces(comm, call);
 }
 
 /* Enqueue the sends, or the receives, of a round. */
@@ -194,8 +235,7 @@ static int put_round(const struct coll_comm *comm,
     for (int i = 0; i < batch->n && rc == COLL_OK; i++) {
         const struct coll__stream_call *call = &batch->calls[i];
 
-        if (call->pb.root != comm->rank && is_send(call) == are_sends &&
-            round >= first[i] && round - first[i] < n_pieces(comm, call))
+        if (is_of_round(comm, call, first[i], round, are_sends))
             rc = put_piece(comm, batch->stream, call, round - first[i]);
     }
     return rc;
@@ -219,6 +259,79 @@ static int put_all(const struct coll_comm *comm,
     return rc;
 }
 
+/* ---- carried by the host -------------------------------------------------- */
+
+/* The pieces of a batch, in the order in which put_all() enqueues them. */
+struct list {
+    struct coll__planned *pieces;
+    int n, are_sends; /* of what is being noted */
+};
+
+/* Note the sends, or the receives, of a round. */
+static void note_round(const struct coll_comm *comm,
+                       const struct coll__batch *batch, const size_t *first,
+                       size_t round, struct list *list)
+{
+    int are_sends = list->are_sends;
+
+    for (int i = 0; i < batch->n; i++) {
+        const struct coll__stream_call *call = &batch->calls[i];
+        size_t k = round - first[i];
+
+        if (is_of_round(comm, call, first[i], round, are_sends))
+            list->pieces[list->n++] =
+                (struct coll__planned){.of = message_of(comm, call, k),
+                                       .len = piece_len(comm, call, k),
+                                       .sig = signature_of(comm, call),
+                                       .is_send = (unsigned)are_sends,
+                                       .is_first = !k};
+    }
+}
+
+/* Note all pieces to and from other ranks; a status, logged. */
+static int note_all(const struct coll_comm *comm,
+                    const struct coll__batch *batch, const size_t *first,
+                    size_t n_rounds, struct list *list)
+{
+    list->n = 0;
+    list->pieces = malloc((size_t)batch->n * n_rounds * sizeof(*list->pieces));
+    if (!list->pieces) {
+        log_error("api", "no memory for a group of %d messages", batch->n);
+        return COLL_ERR_NOMEM;
+    }
+    for (size_t round = 0; round < n_rounds; round++)
+        for (list->are_sends = 1; list->are_sends >= 0; list->are_sends--)
+            note_round(comm, batch, first, round, list);
+    return COLL_OK;
+}
+
+/* Tell the transport of all pieces, if it has to carry some. */
+static int begin_run(const struct coll_comm *comm,
+                     const struct coll__batch *batch, const size_t *first,
+                     size_t n_rounds)
+{
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    struct coll__carried *run;
+    struct list list;
+    int rc;
+
+    if (!tp->ops->plan || !n_rounds)
+        return COLL_OK;
+    rc = note_all(comm, batch, first, n_rounds, &list);
+    if (rc)
+        return rc;
+    if (list.n)
+        rc = tp->ops->plan(tp, list.pieces, list.n, &run);
+    free(list.pieces);
+    if (rc || !list.n)
+        return rc;
+    rc = tp->ops->begin(tp, run, batch->stream);
+    tp->ops->forget(run);
+    return rc;
+}
+
+/* ---- the whole batch -------------------------------------------------------- */
+
 /* If an error leaves a part of the batch in the stream, the other ranks wait for the
  * rest, so release the streams. */
 int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
@@ -226,7 +339,7 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc = tp->ops->takes(tp, batch->stream);
-    size_t *first;
+    size_t *first, n_rounds;
 
     if (rc)
         return rc;
@@ -235,7 +348,10 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
         log_error("api", "no memory for a group of %d messages", batch->n);
         return COLL_ERR_NOMEM;
     }
-    rc = put_all(comm, batch, first, lay_out(comm, batch, first), bounce);
+    n_rounds = lay_out(comm, batch, first);
+    rc = begin_run(comm, batch, first, n_rounds);
+    if (rc == COLL_OK)
+        rc = put_all(comm, batch, first, n_rounds, bounce);
     free(first);
     return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
 }

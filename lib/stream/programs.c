@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* programs.c - operations that streams carry out without the host.  The devices of all
- * ranks of one host are joined while the communicator is made; a call enqueues its
- * whole plan (lib/exec/stream_engine.c).
+/* programs.c - operations that streams carry out by themselves.  The devices of all ranks
+ * are joined while the communicator is made; a call enqueues its whole plan
+ * (lib/exec/stream_engine.c).  The host only carries messages between devices that do not
+ * reach each other (carry.h).
  *
  * A program is made at the first call of a shape.  Runs of a communicator follow each
  * other, whatever their streams and their path.  Each run takes a number on the stage, as
@@ -68,9 +69,9 @@ struct reach {
     char why[192];
 };
 
-static struct reach reach_of(const struct coll_comm *comm)
+static struct reach reach_of(const struct coll_comm *comm,
+                             const struct coll__stream_tp *tp)
 {
-    const struct coll__stream_tp *tp = comm->links.routes.streams;
     struct reach reach = {.missing = -1};
 
     for (int r = 0; r < comm->size && reach.missing < 0; r++)
@@ -80,9 +81,7 @@ static struct reach reach_of(const struct coll_comm *comm)
     return reach;
 }
 
-/* Set the stream transport.  Another thread may fail the communicator meanwhile, and then
- * its streams are released. */
-static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
+void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
 {
     int status;
 
@@ -94,27 +93,26 @@ static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
     pthread_mutex_unlock(&comm->failure.lock);
 }
 
-/* Agree with the other ranks: all ranks use streams, or none does; collective. */
-static int agree(struct coll_comm *comm)
+/* Find the first rank whose GPU does not reach all others.  *from: that rank, or size;
+ * collective. */
+static int find_missing(struct coll_comm *comm,
+                        const struct coll__stream_tp *tp, int *from)
 {
-    struct coll__stream_tp *tp = comm->links.routes.streams;
-    struct reach mine = reach_of(comm);
+    struct reach mine = reach_of(comm, tp);
     struct reach *all = malloc((size_t)comm->size * sizeof(*all));
-    int rc = all ? COLL_OK : COLL_ERR_NOMEM, from = 0;
+    int rc = all ? COLL_OK : COLL_ERR_NOMEM;
 
+    *from = 0;
     if (rc)
         log_error("comm", "no memory for %d ranks", comm->size);
     else
         rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    while (rc == COLL_OK && from < comm->size && all[from].missing < 0)
-        from++;
-    if (rc == COLL_OK && from < comm->size) {
+    while (rc == COLL_OK && *from < comm->size && all[*from].missing < 0)
+        ++*from;
+    if (rc == COLL_OK && *from < comm->size)
         snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
-                 "rank %d's GPU does not reach rank %d's: %.*s", from,
-                 all[from].missing, (int)sizeof(mine.why) - 1, all[from].why);
-        set_streams(comm, NULL);
-        tp->ops->close(tp, 1);
-    }
+                 "rank %d's GPU does not reach rank %d's: %.*s", *from,
+                 all[*from].missing, (int)sizeof(mine.why) - 1, all[*from].why);
     free(all);
     return rc;
 }
@@ -123,18 +121,22 @@ int coll__stream_join(struct coll_comm *comm)
 {
     struct coll__tp_env env = coll__comm_env(comm);
     struct coll__stream_tp *tp;
-    int rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
+    int from, rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
 
     if (rc)
         return rc;
-    set_streams(comm, tp);
+    comm->stream->near = tp;
     comm->stream->programs = calloc(1, sizeof(*comm->stream->programs));
     if (!comm->stream->programs) {
         log_error("comm", "no memory for a communicator's streams");
         return COLL_ERR_NOMEM;
     }
-    rc = agree(comm);
-    return rc || !comm->links.routes.streams ? rc : coll__comm_gpus_meet(comm);
+    rc = find_missing(comm, tp, &from);
+    if (rc || from < comm->size)
+        return rc;
+    comm->stream->near = NULL;
+    coll__queued_set(comm, tp);
+    return coll__comm_gpus_meet(comm);
 }
 
 void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
@@ -217,7 +219,8 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
 {
     const struct coll__stream_programs *list = comm->stream->programs;
     struct coll__prog *prog = list->now->prog;
-    struct coll__signature sig = {.seq = 0};
+    struct coll__signature sig =
+        coll__request_signature(&call->pb, &call->op, SERIES_ENGINE);
     const void *in = call->args.in;
     void *out = call->args.out;
     int moved, rc;
@@ -344,12 +347,9 @@ void coll__queued_bytes(const struct coll_comm *comm,
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     const struct coll__stream_programs *list = comm->stream->programs;
-    size_t host = 0, mapped = 0;
 
     if (tp)
-        stats->device += tp->ops->bytes(tp, &host, &mapped);
-    stats->shared += host;
-    stats->mapped += mapped;
+        tp->ops->bytes(tp, stats);
     if (!list)
         return;
     coll__stream_program_bytes(&list->list, stats);
@@ -385,9 +385,12 @@ void coll__queued_free(struct coll_comm *comm)
     struct coll__stream_programs *list = comm->stream->programs;
 
     if (tp) {
-        set_streams(comm, NULL);
+        coll__queued_set(comm, NULL);
         tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
     }
+    if (comm->stream->near)
+        comm->stream->near->ops->close(comm->stream->near, 0);
+    comm->stream->near = NULL;
     if (list) {
         coll__stream_program_forget_all(&list->list);
         coll__stream_scratch_free(&list->scratch);

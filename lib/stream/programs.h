@@ -12,6 +12,10 @@ struct coll__stream_call;
 struct coll_comm;
 struct coll_mem_stats;
 
+/* Set the stream transport, or NULL.  Another thread may fail the communicator meanwhile,
+ * and then its streams are released. */
+void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp);
+
 /* Has a stream still to pass an operation that it carries out by itself?  Captured ones
  * do not count. */
 int coll__queued_is_behind(const struct coll_comm *comm);

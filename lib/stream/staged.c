@@ -29,6 +29,7 @@
 #include "lib/run/request.h"
 #include "lib/run/run.h"
 #include "lib/stream/calls.h"
+#include "lib/stream/carry.h"
 #include "lib/run/cache.h"
 #include "lib/trace/log.h"
 #include "lib/type/signature.h"
@@ -196,10 +197,13 @@ static int start_asking(struct coll_comm *comm, struct coll__job *job)
     return start(comm, job, &of, args, &pb);
 }
 
+/* What streams have sent before goes first: host operations use the same channel. */
 static int begin(struct coll_comm *comm, struct coll__job *job)
 {
-    int rc = COLL_OK;
+    int moved = 0, rc = coll__carry_move(comm, &moved);
 
+    if (rc || comm->lost.until)
+        return rc;
     if (job->asks)
         return start_asking(comm, job);
     if (job->k < job->n)
@@ -329,8 +333,10 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
 {
     struct coll__streams *s = comm->stream->staged;
     struct coll__job *job;
-    int rc;
+    int rc = coll__carry_move(comm, moved);
 
+    if (rc || comm->lost.until)
+        return rc;
     while ((job = next_job(comm))) {
         if (job->n_running) {
             if (!reap(job))
@@ -344,7 +350,7 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
             if (!may_begin(job))
                 break;
             rc = begin(comm, job);
-            if (rc)
+            if (rc || comm->lost.until)
                 return rc;
         }
         *moved = 1;
@@ -364,6 +370,7 @@ void coll__stream_release(struct coll_comm *comm)
         job->next = s->ended;
         s->ended = job;
     }
+    coll__carry_release(comm);
     coll__captured_release(comm);
     s->at = NULL;
     if (s->stage)

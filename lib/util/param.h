@@ -94,12 +94,6 @@ enum coll__param_kind {
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \
       "its sender; 0: only what passes through the host is compared")          \
-    X(CUDA_LEVELS, PARAM_BYTES, "256K", NULL,                                  \
-      "from so many bytes of all ranks' parts together on, allreduces, "       \
-      "broadcasts, reduces, allgathers and reduce-scatters of GPU buffers on " \
-      "several hosts with as many ranks each go from GPU to GPU within a "     \
-      "host, "                                                                 \
-      "so that each byte passes through the host once")                        \
     X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
       "pinned memory through which a communicator's operations on GPU "        \
       "buffers "                                                               \

@@ -134,7 +134,7 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
         --json "$reports/ranks_slots_kernel.json" random replay register
     # several hosts, as far as libcoll tells them apart on one machine
     if [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
-        part 40 hosts env COLL_CUDA_LEVELS=4K $run "$library/tests/gpu/ranks" --within 30 \
+        part 40 hosts $run "$library/tests/gpu/ranks" --within 30 \
             $ranks --ranks 4 --hosts 2 --json "$reports/ranks_hosts.json" random abort death
     else
         left_out hosts "mount namespaces want root"

@@ -38,12 +38,12 @@ COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5,6 --seed 8 random
 COLL_TUNE_FILE=$(limits cuda_slot=192 cuda_slots=1) right 40 --ranks 3,5 --seed 9 random
 COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
 COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
-# several hosts: from GPU to GPU within each, and what does not go so
+# several hosts: from GPU to GPU within each, carried by the host between them
 if [ "$(id -u)" = 0 ] && unshare -m true 2> "$err"; then
-    FAKE_CUDA_DEVICES=2 COLL_CUDA_LEVELS=0 right 60 --ranks 4,6 --hosts 2 --seed 14 random abort death
-    COLL_CUDA_LEVELS=0 COLL_CUDA_STAGE=64K right 40 --ranks 6,8 --hosts 3 --seed 15 random
-    COLL_CUDA_LEVELS=0 COLL_CHECK=1 right 40 --ranks 4 --hosts -2 --seed 16 random
-    FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 COLL_CUDA_LEVELS=0 \
+    FAKE_CUDA_DEVICES=2 right 60 --ranks 4,6 --hosts 2 --seed 14 random abort death
+    COLL_CUDA_STAGE=64K right 40 --ranks 6,8 --hosts 3 --seed 15 random
+    COLL_CHECK=1 right 40 --ranks 4 --hosts -2 --seed 16 random
+    FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 \
         COLL_TUNE_FILE=$(limits cuda_kernel_max=1G) right 40 --ranks 8 --hosts 2 --seed 17 random abort death
     right 30 --ranks 3,5 --hosts 2 --seed 18 random
 fi

@@ -229,7 +229,7 @@ static int count(struct world_rank *me)
     struct coll__work work = {.kind = WORK_REDUCE, .len = 8, .type = COLL_I32};
     int peer = 1 - me->rank;
     CUdeviceptr at = fake_memory(64);
-    size_t host, mapped;
+    struct coll_mem_stats held = {.size = sizeof(held)};
 
     work.dst = (void *)at;
     work.stream = rank->s;
@@ -244,8 +244,9 @@ static int count(struct world_rank *me)
     WORLD_CHECK(me, after.kernel_len - before.kernel_len == 8);
     WORLD_CHECK(me, after.waits - before.waits == 2);
     WORLD_CHECK(me, after.writes - before.writes == 2);
-    WORLD_CHECK(me, rank->tp->ops->bytes(rank->tp, &host, &mapped) == 4 * SLOT);
-    WORLD_CHECK(me, host == 4096 && mapped == 4 * SLOT);
+    rank->tp->ops->bytes(rank->tp, &held);
+    WORLD_CHECK(me, held.device == 4 * SLOT && held.mapped == 4 * SLOT);
+    WORLD_CHECK(me, held.shared == 4096);
     return 0;
 }
 
@@ -274,14 +275,16 @@ static size_t free_memory(void)
 static int close_it(struct world_rank *me)
 {
     struct stream_rank *rank = me->arg;
-    size_t host, mapped, before = free_memory();
-    size_t inbox = rank->tp->ops->bytes(rank->tp, &host, &mapped);
+    struct coll_mem_stats held = {.size = sizeof(held)};
+    size_t before = free_memory();
 
+    rank->tp->ops->bytes(rank->tp, &held);
     world_meet(me);
     stream_close(rank, 1);
     world_meet(me);
-    WORLD_CHECK(me, inbox <= (size_t)64 << 20 && inbox > (size_t)63 << 20);
-    WORLD_CHECK(me, free_memory() >= before + inbox);
+    WORLD_CHECK(me, held.device <= (size_t)64 << 20);
+    WORLD_CHECK(me, held.device > (size_t)63 << 20);
+    WORLD_CHECK(me, free_memory() >= before + held.device);
     return 0;
 }
 
