@@ -139,6 +139,8 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
 
 /* ---- splitting one ------------------------------------------------------- */
 
+/* The ranks meet not as owner: until the last one has come, others carry what streams
+ * have left to be sent. */
 static int split(struct coll_comm *comm, const char *who, int color, int key,
                  struct coll_comm **part)
 {
@@ -160,11 +162,9 @@ static int split(struct coll_comm *comm, const char *who, int color, int key,
         wanted.fault = SPLIT_RUNNING;
     else if (color < 0 && color != COLL_NO_COLOR)
         wanted.fault = SPLIT_COLOR;
-    rc = coll__comm_status(comm);
-    if (rc == COLL_OK)
-        rc = coll__comm_split(comm, who, &wanted, part);
     coll__owner_release(comm);
-    return rc;
+    rc = coll__comm_status(comm);
+    return rc ? rc : coll__comm_split(comm, who, &wanted, part);
 }
 
 int coll_comm_split(struct coll_comm *comm, int color, int key,

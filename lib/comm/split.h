@@ -20,7 +20,7 @@ struct coll__split {
 };
 
 /* Split comm: ranks with the same color form a new communicator, ordered by key and
- * rank.  Collective, as owner, for the call `who`.
+ * rank.  Collective, not as owner, for the call `who`.
  *
  * Result:    COLL_OK and *part, NULL for COLL_NO_COLOR; a status, logged:
  *            COLL_ERR_INVALID on all ranks if one of them has a fault.

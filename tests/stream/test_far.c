@@ -369,13 +369,19 @@ static int send_to_myself(const struct staged_rank *r, void *at)
     return 0;
 }
 
+/* The stream of the rank that has a gate stands until then. */
+static void open_gate(_Atomic uint32_t *gate)
+{
+    if (gate)
+        atomic_store(gate, 1);
+}
+
 /* While rank 1's stream stands, messages of the others wait there, and host operations go
  * on.  What a stream has left to be carried is no operation that runs. */
 static int go_on_beside(struct world_rank *me)
 {
     _Atomic uint32_t *gate = NULL;
     struct staged_rank r;
-    struct coll_comm *dup;
     void *at;
 
     WORLD_CHECK(me, !join(&r, me));
@@ -388,12 +394,9 @@ static int go_on_beside(struct world_rank *me)
     WORLD_CHECK(me, !call(&r, at, 0));
     for (int i = 0; i < 1000; i++)
         WORLD_CHECK(me, !coll_barrier(r.comm, NULL));
-    if (gate)
-        atomic_store(gate, 1);
+    open_gate(gate);
     WORLD_CHECK(me, !call(&r, at, 1));
     OK(cu.StreamSynchronize(r.stream));
-    WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
-    WORLD_CHECK(me, !coll_comm_destroy(dup));
     return staged_leave(&r);
 }
 
@@ -403,6 +406,42 @@ START_TEST(host_operations_go_on_beside)
 
     have_hosts();
     ck_assert_int_eq(world_fork(4, go_on_beside, &n, patient(60)), 0);
+}
+END_TEST
+
+/* The others divide the communicator while what their streams have sent waits for rank 1,
+ * which comes when that has ended. */
+static int divide_beside(struct world_rank *me)
+{
+    _Atomic uint32_t *gate = NULL;
+    struct staged_rank r;
+    struct coll_comm *dup;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank == 1) {
+        gate = fake_words(1);
+        fake_hold(r.stream, gate);
+    }
+    WORLD_CHECK(me, !call(&r, at, 0));
+    if (me->rank == 1) {
+        WORLD_CHECK(me, world_await_through(me, me->size - 1, patient(20)));
+        open_gate(gate);
+        OK(cu.StreamSynchronize(r.stream));
+    }
+    world_through(me);
+    WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
+    WORLD_CHECK(me, !coll_comm_destroy(dup));
+    return staged_leave(&r);
+}
+
+START_TEST(who_divides_a_communicator_carries_on)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, divide_beside, &n, patient(60)), 0);
 }
 END_TEST
 
@@ -576,6 +615,7 @@ int main(void)
     tcase_add_test(tc, who_leaves_without_a_call_is_told_of);
     tcase_add_test(tc, a_stream_that_never_comes_is_not_waited_for_for_ever);
     tcase_add_test(tc, host_operations_go_on_beside);
+    tcase_add_test(tc, who_divides_a_communicator_carries_on);
     tcase_add_test(tc, what_graphs_sent_comes_when_they_are_gone);
     tcase_add_test(tc, communicators_come_and_go);
     tcase_add_test(tc, a_child_frees_its_copy);
