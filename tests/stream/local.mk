@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CHECK
 if HAVE_CUDA
+far = %D%/far.c %D%/far.h $(fake_image)
 unit_tests += tests/stream/test_far
-tests_stream_test_far_SOURCES = %D%/test_far.c $(fake_image)
+tests_stream_test_far_SOURCES = %D%/test_far.c $(far)
 tests_stream_test_far_CFLAGS = $(fake_cflags)
 tests_stream_test_far_LDADD = $(fake_lib)
 EXTRA_tests_stream_test_far_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_far_wrong
+tests_stream_test_far_wrong_SOURCES = %D%/test_far_wrong.c $(far)
+tests_stream_test_far_wrong_CFLAGS = $(fake_cflags)
+tests_stream_test_far_wrong_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_far_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/stream/test_cuda_captured
 tests_stream_test_cuda_captured_SOURCES = %D%/test_cuda_captured.c $(fake_image)
 tests_stream_test_cuda_captured_CFLAGS = $(fake_cflags)
