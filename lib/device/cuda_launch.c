@@ -51,7 +51,14 @@ static int has_kernels(void)
     return 0;
 }
 
-/* With that context current. */
+static void unload(const struct coll__cuda *cuda, struct place *place)
+{
+    if (place->module)
+        cuda->cuModuleUnload(place->module);
+    free(place->pinned);
+}
+
+/* With that context current; nothing remains on failure. */
 static CUresult load(const struct coll__cuda *cuda, struct place *place)
 {
     int device = 0, processors = 0;
@@ -69,6 +76,8 @@ static CUresult load(const struct coll__cuda *cuda, struct place *place)
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (!rc)
         rc = cuda->cuMemHostRegister(place->pinned, PINNED, 0);
+    if (rc)
+        unload(cuda, place);
     place->most_blocks =
         (unsigned)max_int(1, processors * COLL__CUDA_BLOCKS_A_PROCESSOR);
     return rc;
