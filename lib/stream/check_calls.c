@@ -186,7 +186,7 @@ static int is_compared(const struct coll_comm *comm,
     if (coll__is_p2p(args->collective))
         return is_reached(comm->links.routes.streams, args->root) &&
                args->root != comm->rank && !comm->settings.plans;
-    return comm->links.routes.streams != NULL;
+    return comm->links.routes.streams && !comm->stream->is_plain;
 }
 
 static int judge_to_compare(struct coll_comm *comm,
