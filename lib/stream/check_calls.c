@@ -185,7 +185,7 @@ static int is_compared(const struct coll_comm *comm,
         return 0;
     if (coll__is_p2p(args->collective))
         return is_reached(comm->links.routes.streams, args->root) &&
-               args->root != comm->rank && !comm->settings.plans;
+               args->root != comm->rank;
     return comm->links.routes.streams && !comm->stream->is_plain;
 }
 
