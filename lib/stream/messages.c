@@ -25,7 +25,6 @@
 #include "lib/run/args.h"
 #include "lib/run/request.h"
 #include "lib/stream/calls.h"
-#include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/stream.h"
@@ -152,7 +151,7 @@ static struct coll__signature signature_of(const struct coll_comm *comm,
                                            const struct coll__stream_call *call)
 {
     struct coll__signature sig =
-        coll__request_signature(&call->pb, &call->op, SERIES_ENGINE);
+        coll__request_signature(&call->pb, &call->op, SERIES_STREAM);
 
     if (!is_send(call)) {
         sig.collective = COLL_SEND;
@@ -317,5 +316,5 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch)
     if (rc == COLL_OK)
         rc = put_all(comm, batch, first, n_rounds);
     free(first);
-    return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
+    return rc && !batch->is_captured ? coll__programs_failed(comm, rc) : rc;
 }
