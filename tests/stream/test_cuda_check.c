@@ -206,6 +206,7 @@ static int stay_away(struct world_rank *me)
     WORLD_CHECK(me, !join(&k, me));
     WORLD_CHECK(me, act(&k, SAME) == COLL_OK);
     world_meet(me);
+    world_hurry(k.r.comm, patient(1));
     if (is_last(me))
         WORLD_CHECK(me, world_await_failure(k.r.comm, patient(20)) ==
                             COLL_ERR_TIMEOUT);
@@ -219,7 +220,7 @@ static int stay_away(struct world_rank *me)
 
 START_TEST(a_rank_that_stays_away_is_named)
 {
-    patient_timeout(1);
+    patient_timeout(30);
     ck_assert_int_eq(world_fork(3, stay_away, NULL, patient(60)), 0);
 }
 END_TEST
