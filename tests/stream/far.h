@@ -10,10 +10,11 @@ enum { FAR_COUNT = 96 << 10, FAR_LEN = 4 * FAR_COUNT };
 /* Can a test not have hosts?  Then it says why. */
 int far_lacks_hosts(void);
 
-/* Before the ranks begin. */
-void far_hosts(void);
+/* Run fn on each of `size` ranks, n of them on a host; none of whose calls may wait longer
+ * than 30 s.  Return how many ranks failed. */
+int far_fork(int size, int n, world_fn *fn);
 
-/* Join.  Neighbours share a host, as many as the int that me->arg points to. */
+/* Join.  Neighbours share a host. */
 int far_join(struct staged_rank *r, struct world_rank *me);
 
 /* Enqueue an allreduce of FAR_COUNT numbers in place, or, if it is_odd, a broadcast. */

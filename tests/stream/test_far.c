@@ -78,11 +78,8 @@ static int pass(struct world_rank *me)
 
 START_TEST(what_stays_on_a_host_does_not_pass_its_memory)
 {
-    int n = 3;
-
-    far_hosts();
     setenv("FAKE_CUDA_DEVICES", "3", 1);
-    ck_assert_int_eq(world_fork(6, pass, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(6, 3, pass), 0);
 }
 END_TEST
 
@@ -101,12 +98,9 @@ static int pass_oddly(struct world_rank *me)
 
 START_TEST(hosts_need_not_be_alike)
 {
-    int n = _i ? 2 : 3;
-
-    far_hosts();
     if (_i)
         setenv("FAKE_CUDA_IPC", "0", 1);
-    ck_assert_int_eq(world_fork(_i ? 4 : 5, pass_oddly, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(_i ? 4 : 5, _i ? 2 : 3, pass_oddly), 0);
 }
 END_TEST
 
@@ -161,10 +155,7 @@ static int average_halves(struct world_rank *me)
 
 START_TEST(averages_of_16_bits_do_not_overflow)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, average_halves, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, average_halves), 0);
 }
 END_TEST
 
@@ -215,10 +206,7 @@ static int go_on_beside(struct world_rank *me)
 
 START_TEST(host_operations_go_on_beside)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, go_on_beside, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, go_on_beside), 0);
 }
 END_TEST
 
@@ -251,10 +239,7 @@ static int divide_beside(struct world_rank *me)
 
 START_TEST(who_divides_a_communicator_carries_on)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, divide_beside, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, divide_beside), 0);
 }
 END_TEST
 
@@ -293,10 +278,7 @@ static int forget_graphs(struct world_rank *me)
 
 START_TEST(what_graphs_sent_comes_when_they_are_gone)
 {
-    int n = 1;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(2, forget_graphs, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(2, 1, forget_graphs), 0);
 }
 END_TEST
 
@@ -339,10 +321,7 @@ static int come_and_go(struct world_rank *me)
 
 START_TEST(communicators_come_and_go)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, come_and_go, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, come_and_go), 0);
 }
 END_TEST
 
@@ -365,10 +344,7 @@ static int have_a_child(struct world_rank *me)
 
 START_TEST(a_child_frees_its_copy)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, have_a_child, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, have_a_child), 0);
 }
 END_TEST
 

@@ -38,12 +38,9 @@ static int differ(struct world_rank *me)
 
 START_TEST(calls_that_differ_are_told_of)
 {
-    int n = 2;
-
-    far_hosts();
     if (_i)
         setenv("COLL_CHECK", "1", 1);
-    ck_assert_int_eq(world_fork(4, differ, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, differ), 0);
 }
 END_TEST
 
@@ -69,10 +66,7 @@ static int wait_for_one(struct world_rank *me)
 
 START_TEST(a_rank_that_does_not_come_is_told_of)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, wait_for_one, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, wait_for_one), 0);
 }
 END_TEST
 
@@ -97,10 +91,7 @@ static int wait_for_root(struct world_rank *me)
 
 START_TEST(a_root_that_does_not_come_is_told_of)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, wait_for_root, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, wait_for_root), 0);
 }
 END_TEST
 
@@ -123,10 +114,7 @@ static int leave_without(struct world_rank *me)
 
 START_TEST(who_leaves_without_a_call_is_told_of)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, leave_without, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, leave_without), 0);
 }
 END_TEST
 
@@ -161,10 +149,7 @@ static int wait_before(struct world_rank *me)
 
 START_TEST(a_stream_that_never_comes_is_not_waited_for_for_ever)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(4, wait_before, &n, patient(60)), 0);
+    ck_assert_int_eq(far_fork(4, 2, wait_before), 0);
 }
 END_TEST
 
@@ -190,10 +175,7 @@ static int outlive(struct world_rank *me)
 
 START_TEST(streams_go_on_when_a_host_dies)
 {
-    int n = 2;
-
-    far_hosts();
-    ck_assert_int_eq(world_fork(6, outlive, &n, patient(60)), 2);
+    ck_assert_int_eq(far_fork(6, 2, outlive), 2);
 }
 END_TEST
 
