@@ -119,9 +119,16 @@ struct coll__stream_tp {
     struct coll__registration
         *regs; /* the same list on all ranks, the newest first */
     /* [size]: is that rank reached through host memory?  And does the host carry its
-     * messages, which compares them?  NULL: nobody's. */
+     * messages?  NULL: nobody's; ask coll__stream_carries(). */
     unsigned char *by_host, *is_carried;
 };
+
+/* Does the host carry messages with that rank, which compares them?  tp may be NULL. */
+static inline int coll__stream_carries(const struct coll__stream_tp *tp,
+                                       int rank)
+{
+    return tp && tp->is_carried && tp->is_carried[rank];
+}
 
 /* Return the registration that holds all len bytes at ptr, or NULL. */
 static inline const struct coll__registration *

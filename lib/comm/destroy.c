@@ -20,6 +20,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"
+#include "transports/stream.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,10 +64,19 @@ static int compare(const struct coll__final_check *all, int size)
     return COLL_ERR_MISMATCH;
 }
 
+/* Messages of streams that are compared as they are called count in SERIES_COMPARED. */
+static int is_counted(const struct coll_comm *comm, int series, int rank)
+{
+    return series != SERIES_ENGINE || !comm->settings.is_checked ||
+           coll__stream_carries(comm->links.routes.streams, rank);
+}
+
 static void count_messages(const struct coll_comm *comm, int series,
                            struct coll__final_check *mine)
 {
     for (int r = 0; r < comm->size; r++) {
+        if (!is_counted(comm, series, r))
+            continue;
         mine->n_sent += comm->calls.n_sent[series * comm->size + r];
         mine->n_received += comm->calls.n_received[series * comm->size + r];
     }
@@ -86,8 +96,7 @@ static int start_final_check(struct coll_comm *comm)
         mine.hash = mine.hash * 3 + comm->calls.history[s].hash;
     }
     for (int s = 0; s < N_SERIES; s++)
-        if (!comm->settings.is_checked || s != SERIES_ENGINE)
-            count_messages(comm, s, &mine); /* else as they were compared */
+        count_messages(comm, s, &mine);
     atomic_store_explicit(&comm->calls.apart, "coll_comm_destroy",
                           memory_order_release);
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));

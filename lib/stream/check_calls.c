@@ -169,24 +169,20 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
 
 /* ---- comparing -------------------------------------------------------------- */
 
-/* Do GPUs pass messages to that rank without the host, which would compare them? */
-static int is_reached(const struct coll__stream_tp *tp, int rank)
-{
-    return tp && !(tp->is_carried && tp->is_carried[rank]);
-}
-
 /* Operations that pass through the host are compared there.  But if any rank's call may
  * go from GPU to GPU, all calls are compared here.  A message of a rank to itself is
  * checked with its whole batch, which has both its send and its receive. */
 static int is_compared(const struct coll_comm *comm,
                        const struct coll_args *args)
 {
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
+
     if (!comm->settings.is_checked || comm->size == 1)
         return 0;
     if (coll__is_p2p(args->collective))
-        return is_reached(comm->links.routes.streams, args->root) &&
+        return tp && !coll__stream_carries(tp, args->root) &&
                args->root != comm->rank && !comm->settings.plans;
-    return comm->links.routes.streams != NULL;
+    return tp != NULL;
 }
 
 static int judge_to_compare(struct coll_comm *comm,

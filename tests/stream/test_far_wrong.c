@@ -118,6 +118,31 @@ START_TEST(who_leaves_without_a_call_is_told_of)
 }
 END_TEST
 
+/* A send to another host that nobody receives. */
+static int send_in_vain(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !far_join(&r, me));
+    at = (void *)fake_memory(4);
+    if (!me->rank)
+        WORLD_CHECK(me, !coll_send(at, 1, COLL_I32, 1, r.comm, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    EXPECT(me, coll_comm_destroy(r.comm), COLL_ERR_MISMATCH,
+           "each coll_send() needs its coll_recv()");
+    return 0;
+}
+
+/* _i: whether calls are compared, which those of carried messages are not */
+START_TEST(who_leaves_a_message_is_told_of)
+{
+    if (_i)
+        setenv("COLL_CHECK", "1", 1);
+    ck_assert_int_eq(far_fork(2, 1, send_in_vain), 0);
+}
+END_TEST
+
 /* The caller's stream never comes to it: waits have an end all the same. */
 static int wait_before(struct world_rank *me)
 {
@@ -191,6 +216,7 @@ int main(void)
     tcase_add_test(tc, a_rank_that_does_not_come_is_told_of);
     tcase_add_test(tc, a_root_that_does_not_come_is_told_of);
     tcase_add_test(tc, who_leaves_without_a_call_is_told_of);
+    tcase_add_loop_test(tc, who_leaves_a_message_is_told_of, 0, 2);
     tcase_add_test(tc, a_stream_that_never_comes_is_not_waited_for_for_ever);
     tcase_add_test(tc, streams_go_on_when_a_host_dies);
     suite_add_tcase(suite, tc);
