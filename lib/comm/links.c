@@ -34,6 +34,23 @@ int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
     return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
 }
 
+void *coll__comm_exchange_new(struct coll_comm *comm, const void *in,
+                              size_t len, int *rc)
+{
+    void *all = malloc((size_t)comm->size * len);
+
+    if (!all) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        *rc = COLL_ERR_NOMEM;
+        return NULL;
+    }
+    *rc = coll__comm_exchange(comm, in, len, all);
+    if (*rc == COLL_OK)
+        return all;
+    free(all);
+    return NULL;
+}
+
 struct coll__tp_env coll__comm_env(struct coll_comm *comm)
 {
     return (struct coll__tp_env){.rank = comm->rank,

@@ -17,6 +17,10 @@ int coll__comm_links_open(struct coll_comm *comm,
 /* Gather len bytes of each rank over the control tree; arg: the communicator. */
 int coll__comm_exchange(void *arg, const void *in, size_t len, void *out);
 
+/* The same, into memory that is the caller's to free; NULL: *rc is a status, logged. */
+void *coll__comm_exchange_new(struct coll_comm *comm, const void *in,
+                              size_t len, int *rc);
+
 /* Describe the communicator for a transport.  The secret is not filled in: each
  * transport has one of its own. */
 struct coll__tp_env coll__comm_env(struct coll_comm *comm);

@@ -160,15 +160,12 @@ static int measure(struct coll_comm *comm, int a)
         rc = coll__comm_measure(comm, a, b, &mine);
     if (rc)
         return rc;
-    all = malloc((size_t)comm->size * sizeof(*all));
-    if (!all) {
-        log_error("comm", "no memory for %d ranks", comm->size);
-        return COLL_ERR_NOMEM;
-    }
-    rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
+    all = coll__comm_exchange_new(comm, &mine, sizeof(mine), &rc);
+    if (!all)
+        return rc;
     comm->links.measured = all[a];
     free(all);
-    return rc;
+    return COLL_OK;
 }
 
 /* Put the measured price in place of the guesses. */

@@ -117,20 +117,18 @@ static int agree(struct coll_comm *comm, struct coll__proxy_env *env,
                  int *unable)
 {
     struct offer mine = offer_of(env->inner);
-    struct offer *all = malloc((size_t)comm->size * sizeof(*all));
-    int rc = all ? COLL_OK : COLL_ERR_NOMEM;
+    int rc;
+    struct offer *all = coll__comm_exchange_new(comm, &mine, sizeof(mine), &rc);
 
-    if (rc)
-        log_error("comm", "no memory for %d ranks", comm->size);
-    else
-        rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    *unable = rc == COLL_OK ? judge(all, comm->size, env) : -1;
+    if (!all)
+        return rc;
+    *unable = judge(all, comm->size, env);
     if (*unable >= 0)
         snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
                  "the streams of rank %d cannot do their part: %.*s", *unable,
                  (int)sizeof(mine.why) - 1, all[*unable].why);
     free(all);
-    return rc;
+    return COLL_OK;
 }
 
 static void do_without(struct coll_comm *comm)
@@ -152,7 +150,7 @@ int coll__stream_join_far(struct coll_comm *comm)
                                   .channel = CHANNEL_STREAM,
                                   .channel_aside = CHANNEL_P2P_STREAM};
     struct coll__stream_tp *tp;
-    int unable, rc;
+    int unable = -1, rc;
 
     if (!env.inner)
         return COLL_OK;

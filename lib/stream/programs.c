@@ -99,22 +99,20 @@ static int find_missing(struct coll_comm *comm,
                         const struct coll__stream_tp *tp, int *from)
 {
     struct reach mine = reach_of(comm, tp);
-    struct reach *all = malloc((size_t)comm->size * sizeof(*all));
-    int rc = all ? COLL_OK : COLL_ERR_NOMEM;
+    int rc;
+    struct reach *all = coll__comm_exchange_new(comm, &mine, sizeof(mine), &rc);
 
     *from = 0;
-    if (rc)
-        log_error("comm", "no memory for %d ranks", comm->size);
-    else
-        rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    while (rc == COLL_OK && *from < comm->size && all[*from].missing < 0)
+    if (!all)
+        return rc;
+    while (*from < comm->size && all[*from].missing < 0)
         ++*from;
-    if (rc == COLL_OK && *from < comm->size)
+    if (*from < comm->size)
         snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
                  "rank %d's GPU does not reach rank %d's: %.*s", *from,
                  all[*from].missing, (int)sizeof(mine.why) - 1, all[*from].why);
     free(all);
-    return rc;
+    return COLL_OK;
 }
 
 int coll__stream_join(struct coll_comm *comm)
