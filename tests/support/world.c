@@ -215,6 +215,18 @@ int world_await_failure(struct coll_comm *comm, double deadline)
 
 /* ---- processes ----------------------------------------------------------- */
 
+static int is_rank; /* this process is one */
+
+/* Where Check forks no process for a test (CK_FORK=no), it goes on with the next test after
+ * a failure, in a rank as well: that would be ranks of ranks without end. */
+static void end_rank(void)
+{
+    if (!is_rank)
+        return;
+    fprintf(stderr, "world: an assertion failed in a rank\n");
+    _exit(1);
+}
+
 static pid_t start_process(struct board *board, int rank, int size,
                            world_fn *fn, void *arg, pid_t *pids)
 {
@@ -223,6 +235,7 @@ static pid_t start_process(struct board *board, int rank, int size,
 
     if (pid)
         return pid;
+    is_rank = 1;
     signal(SIGALRM, SIG_DFL);
     seat_init(&seat, board, rank, size, fn, arg);
     seat.me.pids = pids;
@@ -269,6 +282,7 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline)
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failed = 0;
 
+    end_rank();
     if (!board || pids == MAP_FAILED)
         return size;
     fflush(NULL);
