@@ -168,6 +168,68 @@ static size_t lay_out(const struct coll_comm *comm,
     return n_rounds;
 }
 
+/* A piece of a message to or from another rank. */
+struct piece {
+    const struct coll__stream_call *call;
+    size_t k;
+};
+
+/* The pieces of a batch, in the order in which they are enqueued. */
+struct list {
+    struct piece *pieces;
+    int n;
+    size_t *first; /* while it is made: the round of each call's first piece */
+};
+
+static int no_memory(int n)
+{
+    log_error("api", "no memory for a group of %d messages", n);
+    return COLL_ERR_NOMEM;
+}
+
+/* Add the sends, or the receives, of a round. */
+static void add_round(const struct coll_comm *comm,
+                      const struct coll__batch *batch, size_t round,
+                      int are_sends, struct list *list)
+{
+    for (int i = 0; i < batch->n; i++) {
+        const struct coll__stream_call *call = &batch->calls[i];
+        size_t first = list->first[i];
+
+        if (call->pb.root != comm->rank && is_send(call) == are_sends &&
+            round >= first && round - first < n_pieces(comm, call))
+            list->pieces[list->n++] = (struct piece){call, round - first};
+    }
+}
+
+static void add_rounds(const struct coll_comm *comm,
+                       const struct coll__batch *batch, struct list *list)
+{
+    size_t n_rounds = lay_out(comm, batch, list->first);
+
+    for (size_t round = 0; round < n_rounds; round++) {
+        add_round(comm, batch, round, 1, list);
+        add_round(comm, batch, round, 0, list);
+    }
+}
+
+/* List all pieces; the caller frees list->pieces.  A status, logged. */
+static int list_all(const struct coll_comm *comm,
+                    const struct coll__batch *batch, struct list *list)
+{
+    size_t n = 1;
+
+    for (int i = 0; i < batch->n; i++)
+        n += n_pieces(comm, &batch->calls[i]);
+    list->n = 0;
+    list->first = malloc((size_t)batch->n * sizeof(*list->first));
+    list->pieces = list->first ? malloc(n * sizeof(*list->pieces)) : NULL;
+    if (list->pieces)
+        add_rounds(comm, batch, list);
+    free(list->first);
+    return list->pieces ? COLL_OK : no_memory(batch->n);
+}
+
 /* Return the name of a piece for the transport. */
 static struct coll__message message_of(const struct coll_comm *comm,
                                        const struct coll__stream_call *call,
@@ -216,34 +278,8 @@ static int put_piece(const struct coll_comm *comm, void *stream,
     return coll__stream_recv(tp, &end, &work);
 }
 
-/* Does the call send (or receive) a piece in that round? */
-static int is_of_round(const struct coll_comm *comm,
-                       const struct coll__stream_call *call, size_t first,
-                       size_t round, int are_sends)
-{
-    return call->pb.root != comm->rank && is_send(call) == are_sends &&
-           round >= first && round - first < n_pieces(comm, call);
-}
-
-/* Enqueue the sends, or the receives, of a round. */
-static int put_round(const struct coll_comm *comm,
-                     const struct coll__batch *batch, const size_t *first,
-                     size_t round, int are_sends)
-{
-    int rc = COLL_OK;
-
-    for (int i = 0; i < batch->n && rc == COLL_OK; i++) {
-        const struct coll__stream_call *call = &batch->calls[i];
-
-        if (is_of_round(comm, call, first[i], round, are_sends))
-            rc = put_piece(comm, batch->stream, call, round - first[i]);
-    }
-    return rc;
-}
-
-static int put_all(const struct coll_comm *comm,
-                   const struct coll__batch *batch, const size_t *first,
-                   size_t n_rounds, void *bounce)
+static int put_own_all(const struct coll_comm *comm,
+                       const struct coll__batch *batch, void *bounce)
 {
     int rc = COLL_OK;
 
@@ -251,82 +287,53 @@ static int put_all(const struct coll_comm *comm,
         if (batch->calls[i].pb.root == comm->rank && is_send(&batch->calls[i]))
             rc = put_own(comm, batch->stream, &batch->calls[i],
                          other_half(comm, batch, i), bounce);
-    for (size_t round = 0; round < n_rounds && rc == COLL_OK; round++) {
-        rc = put_round(comm, batch, first, round, 1);
-        if (rc == COLL_OK)
-            rc = put_round(comm, batch, first, round, 0);
-    }
     return rc;
 }
 
-/* ---- carried by the host -------------------------------------------------- */
-
-/* The pieces of a batch, in the order in which put_all() enqueues them. */
-struct list {
-    struct coll__planned *pieces;
-    int n, are_sends; /* of what is being noted */
-};
-
-/* Note the sends, or the receives, of a round. */
-static void note_round(const struct coll_comm *comm,
-                       const struct coll__batch *batch, const size_t *first,
-                       size_t round, struct list *list)
-{
-    int are_sends = list->are_sends;
-
-    for (int i = 0; i < batch->n; i++) {
-        const struct coll__stream_call *call = &batch->calls[i];
-        size_t k = round - first[i];
-
-        if (is_of_round(comm, call, first[i], round, are_sends))
-            list->pieces[list->n++] =
-                (struct coll__planned){.of = message_of(comm, call, k),
-                                       .len = piece_len(comm, call, k),
-                                       .sig = signature_of(comm, call),
-                                       .is_send = (unsigned)are_sends,
-                                       .is_first = !k};
-    }
-}
-
-/* Note all pieces to and from other ranks; a status, logged. */
-static int note_all(const struct coll_comm *comm,
-                    const struct coll__batch *batch, const size_t *first,
-                    size_t n_rounds, struct list *list)
-{
-    list->n = 0;
-    list->pieces = malloc((size_t)batch->n * n_rounds * sizeof(*list->pieces));
-    if (!list->pieces) {
-        log_error("api", "no memory for a group of %d messages", batch->n);
-        return COLL_ERR_NOMEM;
-    }
-    for (size_t round = 0; round < n_rounds; round++)
-        for (list->are_sends = 1; list->are_sends >= 0; list->are_sends--)
-            note_round(comm, batch, first, round, list);
-    return COLL_OK;
-}
-
 /* Tell the transport of all pieces, if it has to carry some. */
-static int begin_run(const struct coll_comm *comm,
-                     const struct coll__batch *batch, const size_t *first,
-                     size_t n_rounds)
+static int begin_run(const struct coll_comm *comm, void *stream,
+                     const struct list *list)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
+    struct coll__planned *planned;
     struct coll__carried *run;
-    struct list list;
     int rc;
 
-    if (!tp->ops->plan || !n_rounds)
+    if (!tp->ops->plan || !list->n)
         return COLL_OK;
-    rc = note_all(comm, batch, first, n_rounds, &list);
+    planned = malloc((size_t)list->n * sizeof(*planned));
+    if (!planned)
+        return no_memory(list->n);
+    for (int i = 0; i < list->n; i++) {
+        const struct piece *piece = &list->pieces[i];
+
+        planned[i] = (struct coll__planned){
+            .of = message_of(comm, piece->call, piece->k),
+            .len = piece_len(comm, piece->call, piece->k),
+            .sig = signature_of(comm, piece->call),
+            .is_send = is_send(piece->call) != 0,
+            .is_first = !piece->k};
+    }
+    rc = tp->ops->plan(tp, planned, list->n, &run);
+    free(planned);
     if (rc)
         return rc;
-    if (list.n)
-        rc = tp->ops->plan(tp, list.pieces, list.n, &run);
-    free(list.pieces);
-    if (rc || !list.n)
-        return rc;
-    rc = tp->ops->begin(tp, run, batch->stream);
+    rc = tp->ops->begin(tp, run, stream);
     tp->ops->forget(run);
+    return rc;
+}
+
+static int put_all(const struct coll_comm *comm,
+                   const struct coll__batch *batch, const struct list *list,
+                   void *bounce)
+{
+    int rc = begin_run(comm, batch->stream, list);
+
+    if (rc == COLL_OK)
+        rc = put_own_all(comm, batch, bounce);
+    for (int i = 0; i < list->n && rc == COLL_OK; i++)
+        rc = put_piece(comm, batch->stream, list->pieces[i].call,
+                       list->pieces[i].k);
     return rc;
 }
 
@@ -339,19 +346,14 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc = tp->ops->takes(tp, batch->stream);
-    size_t *first, n_rounds;
+    struct list list;
 
     if (rc)
         return rc;
-    first = malloc((size_t)batch->n * sizeof(*first));
-    if (!first) {
-        log_error("api", "no memory for a group of %d messages", batch->n);
-        return COLL_ERR_NOMEM;
-    }
-    n_rounds = lay_out(comm, batch, first);
-    rc = begin_run(comm, batch, first, n_rounds);
-    if (rc == COLL_OK)
-        rc = put_all(comm, batch, first, n_rounds, bounce);
-    free(first);
+    rc = list_all(comm, batch, &list);
+    if (rc)
+        return rc;
+    rc = put_all(comm, batch, &list, bounce);
+    free(list.pieces);
     return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
 }
