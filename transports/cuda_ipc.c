@@ -96,7 +96,8 @@ static void find_slot(const struct coll__stream_tp *base, int peer, int is_send,
 
     *out = (struct coll__slot){.flag = tp->seen +
                                        cuda_ipc_flag_at(tp, from, to, slot),
-                               .at = way->slots + (size_t)slot * base->slot};
+                               .at = way->slots + (size_t)slot * base->slot,
+                               .is_host = base->by_host[peer]};
 }
 
 static uint64_t held(const struct coll__stream_tp *base, int *peer)

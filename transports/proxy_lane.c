@@ -49,6 +49,7 @@ void proxy__slot(const struct proxy *p, const struct coll__message *of,
 
     out->flag = coll__stage_seen(lane->stage, flag_of(lane, slot));
     out->at = coll__stage_seen(lane->stage, bytes_of(lane, slot));
+    out->is_host = 1;
 }
 
 /* ---- making ----------------------------------------------------------------- */

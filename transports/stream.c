@@ -17,23 +17,23 @@ static struct coll__slot slot_of(const struct coll__stream_tp *tp,
 }
 
 int coll__stream_send(struct coll__stream_tp *tp,
-                      const struct coll__message *to, const void *src,
-                      size_t len, void *stream)
+                      const struct coll__message *to,
+                      const struct coll__work *work)
 {
     struct coll__slot slot = slot_of(tp, to, 1);
-    struct coll__work work = {.kind = WORK_COPY,
-                              .dst = slot.at,
-                              .src = src,
-                              .len = len,
-                              .stream = stream};
+    struct coll__work copy = *work;
     int status = tp->ops->state(tp);
 
+    copy.kind = WORK_COPY;
+    copy.dst = slot.at;
+    copy.is_dst_host = slot.is_host != 0;
     if (status == COLL_OK)
-        status = tp->streams->wait_bits(stream, slot.flag, EMPTY);
+        status = tp->streams->wait_bits(copy.stream, slot.flag, EMPTY);
     if (status == COLL_OK && !(to->n & COLL__DIRECT))
-        status = tp->streams->enqueue(&work);
+        status = tp->streams->enqueue(&copy);
     if (status == COLL_OK)
-        status = tp->streams->write_flag(stream, slot.flag, COLL__SLOT_FULL);
+        status =
+            tp->streams->write_flag(copy.stream, slot.flag, COLL__SLOT_FULL);
     return status;
 }
 
@@ -45,8 +45,10 @@ int coll__stream_recv(struct coll__stream_tp *tp,
     struct coll__work take = *work;
     int status = tp->ops->state(tp);
 
-    if (!(from->n & COLL__DIRECT))
+    if (!(from->n & COLL__DIRECT)) {
         take.src = slot.at;
+        take.is_src_host = slot.is_host != 0;
+    }
     if (status == COLL_OK)
         status = tp->streams->wait_bits(take.stream, slot.flag, FULL);
     if (status == COLL_OK)

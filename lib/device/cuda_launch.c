@@ -351,6 +351,12 @@ static CUresult launch(const struct coll__cuda *cuda,
                                 0, work->stream, params, NULL);
 }
 
+static int is_drivers(const struct coll__work *work)
+{
+    return work->kind == WORK_COPY && !work->next &&
+           !(work->is_dst_host && work->is_src_host);
+}
+
 int coll__cuda_enqueue(const struct coll__work *work)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -362,7 +368,7 @@ int coll__cuda_enqueue(const struct coll__work *work)
         return COLL_ERR_UNSUPPORTED;
     if (!work->len)
         return COLL_OK;
-    if (work->kind == WORK_COPY && !work->next) /* the driver's own */
+    if (is_drivers(work))
         return coll__cuda_status(cuda->cuMemcpyAsync((CUdeviceptr)work->dst,
                                                      (CUdeviceptr)work->src,
                                                      work->len, work->stream),

@@ -28,6 +28,9 @@ struct coll__work {
     int nranks; /* scale: dst = dst / nranks, as coll__scale_fn */
     const void *scalar;
     void *stream;
+    /* In pinned memory of the host, for a copy: the driver would make the caller wait for
+     * a copy between two such places. */
+    unsigned is_dst_host : 1, is_src_host : 1;
 };
 
 /* An operand of a step of a kernel program: an offset in a buffer of the run, or, with

@@ -83,6 +83,10 @@ void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
                                const struct coll__registration *reg,
                                size_t off);
 
+/* For the next runs, in a stream: are the buffers pinned memory of the host? */
+void coll__prog_set_host(struct coll__prog *prog, int is_in_host,
+                         int is_out_host);
+
 /* Give up a run that has not ended: wait until the device has finished its work, so that
  * it writes nothing any more.  The run's transports are closed. */
 void coll__prog_abandon(struct coll__prog *prog);

@@ -139,6 +139,7 @@ struct coll__stream_run {
     int *last, n_last;
     const struct coll__registration *reg[N_BUFS]; /* of the runs to come */
     size_t off[N_BUFS];
+    unsigned char is_host[N_BUFS]; /* of the runs to come, too */
 };
 
 /* Fill in the part of a message's transfer that changes from run to run. */

@@ -170,6 +170,13 @@ void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
     prog->on_stream->off[buf] = off;
 }
 
+void coll__prog_set_host(struct coll__prog *prog, int is_in_host,
+                         int is_out_host)
+{
+    prog->on_stream->is_host[BUF_IN] = is_in_host && !prog->scaled_len;
+    prog->on_stream->is_host[BUF_OUT] = is_out_host != 0;
+}
+
 /* Return the source of a direct read: its address on the sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
@@ -198,6 +205,8 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
         .op = prog->op.base,
         .nranks = prog->nranks,
         .stream = prog->run.stream,
+        .is_dst_host = prog->on_stream->is_host[step->dst.buf],
+        .is_src_host = prog->on_stream->is_host[step->src.buf],
     };
 }
 
@@ -229,12 +238,11 @@ static int put_receive(struct coll__prog *prog, int i)
 
 static int put_send(struct coll__prog *prog, int i)
 {
-    const struct coll__step *step = &prog->plan.steps[i];
     struct coll__message to = message_of(prog, i);
+    struct coll__work work = work_of(prog, i);
 
-    return coll__stream_send(prog->routes->streams, &to,
-                             prog_at(prog, &step->src), step->src.len,
-                             prog->run.stream);
+    work.len = prog->plan.steps[i].src.len;
+    return coll__stream_send(prog->routes->streams, &to, &work);
 }
 
 static int put_step(struct coll__prog *prog, int i)

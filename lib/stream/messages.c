@@ -83,59 +83,18 @@ int coll__messages_check(const struct coll_comm *comm,
 
 /* ---- to oneself ---------------------------------------------------------- */
 
-/* From host memory to host memory the driver would copy at once, not in stream
- * order. */
-static int needs_bounce(const struct coll__stream_call *from,
-                        const struct coll__stream_call *to)
-{
-    return from->is_in_host && to->is_out_host;
-}
-
-size_t coll__messages_bounce(const struct coll_comm *comm,
-                             const struct coll__batch *batch)
-{
-    size_t most = 0;
-
-    for (int i = 0; i < batch->n; i++) {
-        const struct coll__stream_call *call = &batch->calls[i];
-
-        if (call->pb.root == comm->rank && is_send(call) &&
-            needs_bounce(call, other_half(comm, batch, i)))
-            most = max_size(most, len_of(call));
-    }
-    return min_size(most, comm->links.routes.streams->slot);
-}
-
-static int copy(void *stream, void *dst, const void *src, size_t len)
+static int put_own(void *stream, const struct coll__stream_call *from,
+                   const struct coll__stream_call *to)
 {
     struct coll__work work = {.kind = WORK_COPY,
-                              .dst = dst,
-                              .src = src,
-                              .len = len,
-                              .stream = stream};
+                              .dst = to->args.out,
+                              .src = from->args.in,
+                              .len = len_of(from),
+                              .stream = stream,
+                              .is_src_host = from->is_in_host != 0,
+                              .is_dst_host = to->is_out_host != 0};
 
     return coll__cuda_enqueue(&work);
-}
-
-static int put_own(const struct coll_comm *comm, void *stream,
-                   const struct coll__stream_call *from,
-                   const struct coll__stream_call *to, void *bounce)
-{
-    const unsigned char *src = from->args.in;
-    size_t len = len_of(from), step = comm->links.routes.streams->slot;
-    unsigned char *dst = to->args.out;
-    int rc = COLL_OK;
-
-    if (!needs_bounce(from, to))
-        return copy(stream, dst, src, len);
-    for (size_t at = 0; at < len && rc == COLL_OK; at += step) {
-        size_t n = min_size(step, len - at);
-
-        rc = copy(stream, bounce, src + at, n);
-        if (rc == COLL_OK)
-            rc = copy(stream, dst + at, bounce, n);
-    }
-    return rc;
 }
 
 /* ---- to others ----------------------------------------------------------- */
@@ -269,24 +228,29 @@ static int put_piece(const struct coll_comm *comm, void *stream,
     struct coll__stream_tp *tp = comm->links.routes.streams;
     size_t at = k * tp->slot, len = piece_len(comm, call, k);
     struct coll__message end = message_of(comm, call, k);
-    struct coll__work work = {.kind = WORK_COPY, .len = len, .stream = stream};
+    struct coll__work work = {.kind = WORK_COPY,
+                              .len = len,
+                              .stream = stream,
+                              .is_src_host = call->is_in_host != 0,
+                              .is_dst_host = call->is_out_host != 0};
 
-    if (is_send(call))
-        return coll__stream_send(
-            tp, &end, (const unsigned char *)call->args.in + at, len, stream);
+    if (is_send(call)) {
+        work.src = (const unsigned char *)call->args.in + at;
+        return coll__stream_send(tp, &end, &work);
+    }
     work.dst = (unsigned char *)call->args.out + at;
     return coll__stream_recv(tp, &end, &work);
 }
 
 static int put_own_all(const struct coll_comm *comm,
-                       const struct coll__batch *batch, void *bounce)
+                       const struct coll__batch *batch)
 {
     int rc = COLL_OK;
 
     for (int i = 0; i < batch->n && rc == COLL_OK; i++)
         if (batch->calls[i].pb.root == comm->rank && is_send(&batch->calls[i]))
-            rc = put_own(comm, batch->stream, &batch->calls[i],
-                         other_half(comm, batch, i), bounce);
+            rc = put_own(batch->stream, &batch->calls[i],
+                         other_half(comm, batch, i));
     return rc;
 }
 
@@ -324,13 +288,12 @@ static int begin_run(const struct coll_comm *comm, void *stream,
 }
 
 static int put_all(const struct coll_comm *comm,
-                   const struct coll__batch *batch, const struct list *list,
-                   void *bounce)
+                   const struct coll__batch *batch, const struct list *list)
 {
     int rc = begin_run(comm, batch->stream, list);
 
     if (rc == COLL_OK)
-        rc = put_own_all(comm, batch, bounce);
+        rc = put_own_all(comm, batch);
     for (int i = 0; i < list->n && rc == COLL_OK; i++)
         rc = put_piece(comm, batch->stream, list->pieces[i].call,
                        list->pieces[i].k);
@@ -341,8 +304,7 @@ static int put_all(const struct coll_comm *comm,
 
 /* If an error leaves a part of the batch in the stream, the other ranks wait for the
  * rest, so release the streams. */
-int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
-                       void *bounce)
+int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc = tp->ops->takes(tp, batch->stream);
@@ -353,7 +315,7 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
     rc = list_all(comm, batch, &list);
     if (rc)
         return rc;
-    rc = put_all(comm, batch, &list, bounce);
+    rc = put_all(comm, batch, &list);
     free(list.pieces);
     return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
 }

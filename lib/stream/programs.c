@@ -201,9 +201,6 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
-        if (rc == COLL_OK)
-            rc = coll__stream_scratch_have(&list->scratch,
-                                           coll__messages_bounce(comm, batch));
     } else {
         rc = have_all(comm, &batch->calls[0]);
     }
@@ -233,6 +230,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     for (int b = BUF_IN; b <= BUF_OUT && list->now->how.direct; b++)
         coll__prog_set_registered(prog, (enum coll__buf)b, list->found[b].reg,
                                   list->found[b].off);
+    coll__prog_set_host(prog, call->is_in_host, call->is_out_host);
     if (token_len(call))
         in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
     coll__prog_start(prog, &sig, in, out, stream);
@@ -270,10 +268,8 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
 
 static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    return are_messages(batch)
-               ? coll__messages_put(comm, batch,
-                                    comm->stream->programs->scratch.at)
-               : put_all(comm, &batch->calls[0], batch->stream);
+    return are_messages(batch) ? coll__messages_put(comm, batch)
+                               : put_all(comm, &batch->calls[0], batch->stream);
 }
 
 static void note(const struct coll__stream_programs *list,

@@ -84,13 +84,10 @@ void coll__queued_places(const struct coll_comm *comm,
 
 /* ---- messages.c ---------------------------------------------------- */
 
-/* check: check the sends and receives of a batch.  bounce: count the bytes of device
- * memory that they need.  put: enqueue them.  check and put return a status, logged. */
+/* check: check the sends and receives of a batch.  put: enqueue them.  Both return a
+ * status, logged. */
 int coll__messages_check(const struct coll_comm *comm,
                          const struct coll__batch *batch);
-size_t coll__messages_bounce(const struct coll_comm *comm,
-                             const struct coll__batch *batch);
-int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
-                       void *bounce);
+int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch);
 
 #endif

@@ -104,6 +104,8 @@ int coll__queued_put_copy(const struct coll_comm *comm,
     work.dst = (unsigned char *)call->args.out + own.off;
     work.src = call->args.in;
     work.len = own.len;
+    work.is_src_host = call->is_in_host != 0;
+    work.is_dst_host = call->is_out_host != 0;
     rc = coll__cuda_enqueue(&work);
     if (rc && !coll__cuda_streams.is_captured(stream))
         tp->ops->release(tp, rc); /* the other ranks wait for the rest */

@@ -179,12 +179,14 @@ static struct coll__planned planned(const struct world_rank *me, int i)
 static int put_aside(struct stream_rank *rank, const struct coll__planned *p,
                      CUdeviceptr at)
 {
-    struct coll__work work = {
-        .kind = WORK_COPY, .dst = (void *)at, .len = 8, .stream = rank->s};
+    struct coll__work work = {.kind = WORK_COPY,
+                              .dst = (void *)at,
+                              .src = (void *)at,
+                              .len = 8,
+                              .stream = rank->s};
 
-    return p->is_send
-               ? coll__stream_send(rank->tp, &p->of, (void *)at, 8, rank->s)
-               : coll__stream_recv(rank->tp, &p->of, &work);
+    return p->is_send ? coll__stream_send(rank->tp, &p->of, &work)
+                      : coll__stream_recv(rank->tp, &p->of, &work);
 }
 
 /* Begin a run of two messages, from or to `at`. */

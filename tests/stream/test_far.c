@@ -210,6 +210,53 @@ START_TEST(host_operations_go_on_beside)
 }
 END_TEST
 
+/* On pinned memory of the host, too, calls return while the stream stands: no copy between
+ * two such places is left to the driver, which would wait for it. */
+static int stay_on_hosts(struct world_rank *me)
+{
+    _Atomic uint32_t *gate;
+    struct staged_rank r;
+    uint32_t *in, *out;
+    int p = me->size, to = (me->rank + 1) % p, from = (me->rank + p - 1) % p;
+
+    WORLD_CHECK(me, !far_join(&r, me));
+    gate = fake_words(1);
+    in = (uint32_t *)fake_words(FAR_COUNT);
+    out = (uint32_t *)fake_words(FAR_COUNT);
+    for (int i = 0; i < FAR_COUNT; i++)
+        in[i] = (uint32_t)(i + me->rank);
+    fake_hold(r.stream, gate);
+    WORLD_CHECK(me, !coll_allreduce(in, out, FAR_COUNT, COLL_U32, COLL_SUM,
+                                    r.comm, r.stream));
+    WORLD_CHECK(me, !coll_group_start());
+    WORLD_CHECK(me,
+                !coll_send(out, 10, COLL_U32, me->rank, r.comm, r.stream) &&
+                    !coll_recv(in, 10, COLL_U32, me->rank, r.comm, r.stream) &&
+                    !coll_send(out, 10, COLL_U32, to, r.comm, r.stream) &&
+                    !coll_recv(in + 10, 10, COLL_U32, from, r.comm, r.stream));
+    WORLD_CHECK(me, !coll_group_end());
+    WORLD_CHECK(me, !coll_barrier(r.comm, NULL));
+    atomic_store(gate, 1);
+    OK(cu.StreamSynchronize(r.stream));
+    for (int i = 0; i < FAR_COUNT; i++)
+        WORLD_CHECK(me, out[i] == (uint32_t)(p * i + p * (p - 1) / 2) &&
+                            (i >= 20 || in[i] == out[i % 10]));
+    return staged_leave(&r);
+}
+
+/* _i: on a host each, two of them on one, or all; these read each other's GPUs, or not. */
+START_TEST(calls_on_pinned_memory_return)
+{
+    int n = _i < 2 ? 1 + _i : 4;
+
+    far_hosts();
+    if (_i == 3)
+        setenv("FAKE_CUDA_IPC", "0", 1);
+    ck_assert_int_eq(
+        world_fork(_i < 2 ? 2 + _i : 4, stay_on_hosts, &n, patient(60)), 0);
+}
+END_TEST
+
 /* The others divide the communicator while what their streams have sent waits for rank 1,
  * which comes when that has ended. */
 static int divide_beside(struct world_rank *me)
@@ -360,6 +407,7 @@ int main(void)
     tcase_add_test(tc, averages_of_16_bits_do_not_overflow);
     tcase_add_loop_test(tc, hosts_need_not_be_alike, 0, 2);
     tcase_add_test(tc, host_operations_go_on_beside);
+    tcase_add_loop_test(tc, calls_on_pinned_memory_return, 0, 4);
     tcase_add_test(tc, who_divides_a_communicator_carries_on);
     tcase_add_test(tc, what_graphs_sent_comes_when_they_are_gone);
     tcase_add_test(tc, communicators_come_and_go);
