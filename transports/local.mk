@@ -41,7 +41,7 @@ EXTRA_DIST += \
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
 	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c \
-	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c
+	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c %D%/proxy_work.c
 if HAVE_CUDA
 noinst_LTLIBRARIES += libstream.la
 libcore_la_LIBADD += libstream.la
@@ -49,5 +49,5 @@ libstream_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h %D%/cuda_ipc_registration.c
 	%D%/cuda_ipc_close.c %D%/cuda_ipc_host.c \
 	%D%/cuda_ipc_kernel.c %D%/cuda_ipc_map.c \
 	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c \
-	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c
+	%D%/proxy.c %D%/proxy.h %D%/proxy_lane.c %D%/proxy_run.c %D%/proxy_work.c
 endif

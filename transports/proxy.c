@@ -47,6 +47,34 @@ static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
         p->inner->ops->slot(p->inner, peer, is_send, n, out);
 }
 
+static void find_kernel_slot(const struct coll__stream_tp *tp, int peer,
+                             int is_send, int n, struct coll__kernel_slot *out)
+{
+    struct coll__stream_tp *inner = of(tp)->inner;
+
+    inner->ops->kernel_slot(inner, peer, is_send, n, out);
+}
+
+static int enroll(struct coll__stream_tp *tp, const struct coll__tp_env *env,
+                  void *ptr, size_t len)
+{
+    struct coll__stream_tp *inner = of(tp)->inner;
+    int status = inner->ops->enroll(inner, env, ptr, len);
+
+    tp->regs = inner->regs;
+    return status;
+}
+
+static int dismiss(struct coll__stream_tp *tp, const struct coll__tp_env *env,
+                   void *ptr)
+{
+    struct coll__stream_tp *inner = of(tp)->inner;
+    int status = inner->ops->dismiss(inner, env, ptr);
+
+    tp->regs = inner->regs;
+    return status;
+}
+
 /* ---- failures ------------------------------------------------------------------- */
 
 static void release_own(const struct proxy *p)
@@ -186,8 +214,12 @@ static const struct coll__stream_transport proxy = {
     .reaches = reaches,
     .takes = takes,
     .slot = find_slot,
+    .kernel_slot = find_kernel_slot,
+    .enroll = enroll,
+    .dismiss = dismiss,
     .plan = proxy__plan,
     .begin = proxy__begin,
+    .work = proxy__work,
     .forget = proxy__forget,
     .move = move,
     .release = release,
@@ -208,7 +240,11 @@ static void find_carried(struct proxy *p)
         p->base.is_carried[r] =
             !p->inner || p->inner->ops->reaches(p->inner, r, why, sizeof(why));
         p->base.by_host[r] = p->base.is_carried[r] || p->inner->by_host[r];
+        p->base.n_carried += p->base.is_carried[r];
     }
+    p->base.is_carrier = p->base.n_carried > 0;
+    if (p->inner && !p->base.n_carried)
+        p->base.kernel = p->inner->kernel;
 }
 
 /* marks: [2 * size], for by_host and is_carried. */

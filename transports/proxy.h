@@ -44,10 +44,10 @@ struct coll__proxy_env {
 
 struct proxy;
 
-/* A message on its way through a lane. */
+/* A message on its way through a lane, or a part of a step of the host's. */
 struct proxy_piece {
     size_t len;
-    int slot, sig; /* sig: its signature in the run's list */
+    int slot, what; /* what: its signature, or its work, in the run's list */
     int is_first;  /* the first of its call; of COLL__ASIDE only */
 };
 
@@ -63,7 +63,8 @@ struct coll__carried {
     struct proxy_list *lists; /* [n_lists] */
     struct proxy_piece *pieces;
     struct coll__signature *sigs;
-    int n_lists, n_sigs;
+    struct coll__work *works;
+    int n_lists, n_sigs, n_works;
     /* Its planner, each lane that carries it, each begin that has not been announced, and
      * graphs. */
     atomic_int n_users;
@@ -88,11 +89,12 @@ struct proxy_slot {
     int is_busy;
 };
 
-/* The messages to or from one rank.  The caller's thread makes it; then only the owner
+/* The messages to or from one rank, or the host's steps (proxy_work.c).  The caller's thread makes it; then only the owner
  * uses it, but for its memory. */
 struct proxy_lane {
     struct proxy *tp;
     int peer, is_send, channel;
+    size_t slot_len;
     struct coll__stage *stage; /* a flag for each slot, then the slots */
     struct proxy_slot *slots;  /* [n_slots] */
     struct proxy_todo *queue;  /* [capacity], a ring */
@@ -121,6 +123,7 @@ struct proxy {
     struct coll__carried *gone; /* whose graphs are gone, for the owner */
     int is_closed;
     int n_ids, *free_ids, n_free;
+    int n_works; /* of the run that is being enqueued, so far; the caller's */
     atomic_int failure; /* what release() was told */
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
@@ -132,8 +135,8 @@ struct proxy {
     uint64_t n_runs; /* of collectives, announced so far */
 };
 
-/* Join the ranks that `inner` does not reach.  Every rank calls it with the same numbers;
- * nothing is exchanged.  Pinned memory is taken when a run needs it.
+/* Join the ranks that `inner` does not reach; if it reaches all, the host does only steps.
+ * Every rank calls it with the same numbers; nothing is exchanged.  Pinned memory is taken when a run needs it.
  *
  * Ownership: *tp is the caller's, to be closed, and owns inner then.
  * Errors:    COLL_ERR_NOMEM; logged.
@@ -190,6 +193,17 @@ int proxy__plan(struct coll__stream_tp *tp,
 int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
                  void *stream);
 void proxy__forget(struct coll__carried *run);
+
+/* ---- proxy_work.c --------------------------------------------------------- */
+
+/* Return the name of the first of the messages to oneself that steps of the host are. */
+struct coll__message proxy__own(const struct proxy *p);
+
+int proxy__work(struct coll__stream_tp *tp, const struct coll__work *work);
+
+/* Do it, on len bytes; the result is in `half`. */
+void proxy__do_work(const struct coll__work *work, unsigned char *half,
+                    unsigned char *other, size_t len);
 
 /* Take the runs that streams have announced, as owner.  A status, logged. */
 int proxy__take(struct proxy *p, int *is_any);

@@ -26,7 +26,7 @@ static struct coll__slot_flag *flag_of(const struct proxy_lane *lane, int slot)
 static unsigned char *bytes_of(const struct proxy_lane *lane, int slot)
 {
     return lane->stage->base + flags_len(lane->tp) +
-           (size_t)slot * lane->tp->base.slot;
+           (size_t)slot * lane->slot_len;
 }
 
 static size_t index_of(const struct coll__message *of, int is_send)
@@ -76,13 +76,14 @@ static int lane_new(struct proxy *p, const struct coll__message *of,
                     int is_send, struct proxy_lane **out)
 {
     int n = p->base.n_slots, status = COLL_ERR_NOMEM;
+    size_t slot_len = (of->peer == p->base.rank ? 2 : 1) * p->base.slot;
     struct proxy_lane *lane = calloc(1, sizeof(*lane));
 
     if (lane)
         lane->slots = calloc((size_t)n, sizeof(*lane->slots));
     if (lane && lane->slots)
         status = coll__stage_take(
-            p->home.ctx, flags_len(p) + (size_t)n * p->base.slot, &lane->stage);
+            p->home.ctx, flags_len(p) + (size_t)n * slot_len, &lane->stage);
     else
         log_error("cuda", "no memory for messages with rank %d", of->peer);
     if (status) {
@@ -92,6 +93,7 @@ static int lane_new(struct proxy *p, const struct coll__message *of,
     }
     lane->tp = p;
     lane->peer = of->peer;
+    lane->slot_len = slot_len;
     lane->is_send = is_send;
     lane->channel = of->n < COLL__ASIDE ? p->env.channel : p->env.channel_aside;
     for (int s = 0; s < n; s++)
@@ -185,37 +187,66 @@ static void next_todo(struct proxy_lane *lane)
 
 /* ---- carrying -------------------------------------------------------------- */
 
-/* Start the transfer of the next piece, if the stream has filled, or emptied, its slot.
- * The acquire makes the bytes visible that the state announces. */
-static int start_next(struct proxy_lane *lane)
+static void set_state(const struct proxy_lane *lane, int slot, uint32_t state)
+{
+    atomic_store_explicit(&flag_of(lane, slot)->state, state,
+                          memory_order_release);
+}
+
+/* Do a part of a step.  The release orders the result before the state. */
+static void do_next(const struct proxy_lane *lane,
+                    const struct proxy_piece *piece)
+{
+    unsigned char *half = bytes_of(lane, piece->slot);
+
+    proxy__do_work(&todo_at(lane, 0)->run->works[piece->what], half,
+                   half + lane->tp->base.slot, piece->len);
+    set_state(lane, piece->slot, COLL__SLOT_WORKED);
+}
+
+/* Start the transfer of a piece. */
+static void transfer(struct proxy_lane *lane, const struct proxy_piece *piece)
 {
     struct proxy *p = lane->tp;
     const struct proxy_todo *todo = todo_at(lane, 0);
-    const struct proxy_piece *piece =
-        &todo->run->pieces[todo->run->lists[todo->list].first + lane->at];
     struct proxy_slot *slot = &lane->slots[piece->slot];
-    uint32_t due = lane->is_send ? COLL__SLOT_FULL : COLL__SLOT_EMPTY;
     struct coll__tp *tp = p->env.to[lane->peer];
 
-    if (slot->is_busy ||
-        atomic_load_explicit(&flag_of(lane, piece->slot)->state,
-                             memory_order_acquire) != due)
-        return 0;
     lane->n_calls += (uint64_t)piece->is_first;
     slot->xfer = (struct coll__xfer){.status = COLL_IN_PROGRESS,
                                      .peer = lane->peer,
                                      .channel = lane->channel,
                                      .buf = bytes_of(lane, piece->slot),
                                      .len = piece->len,
-                                     .sig = todo->run->sigs[piece->sig],
+                                     .sig = todo->run->sigs[piece->what],
                                      .ended = &p->ended,
                                      .owner = slot};
     slot->xfer.sig.seq = todo->seq ? todo->seq : lane->n_calls;
     slot->is_busy = 1;
     lane->n_busy++;
-    if (++lane->at == todo->run->lists[todo->list].n)
-        next_todo(lane);
     (lane->is_send ? tp->ops->send : tp->ops->recv)(tp, &slot->xfer);
+}
+
+/* Begin the next piece, if the stream has filled, or emptied, its slot.  The acquire
+ * makes the bytes visible that the state announces. */
+static int start_next(struct proxy_lane *lane)
+{
+    const struct proxy_todo *todo = todo_at(lane, 0);
+    const struct proxy_list *list = &todo->run->lists[todo->list];
+    const struct proxy_piece *piece =
+        &todo->run->pieces[list->first + lane->at];
+    uint32_t due = lane->is_send ? COLL__SLOT_FULL : COLL__SLOT_EMPTY;
+
+    if (lane->slots[piece->slot].is_busy ||
+        atomic_load_explicit(&flag_of(lane, piece->slot)->state,
+                             memory_order_acquire) != due)
+        return 0;
+    if (lane->peer == lane->tp->base.rank)
+        do_next(lane, piece);
+    else
+        transfer(lane, piece);
+    if (++lane->at == list->n)
+        next_todo(lane);
     return 1;
 }
 
@@ -226,9 +257,8 @@ static void end(struct proxy_slot *slot)
 
     slot->is_busy = 0;
     lane->n_busy--;
-    atomic_store_explicit(&flag_of(lane, (int)(slot - lane->slots))->state,
-                          lane->is_send ? COLL__SLOT_EMPTY : COLL__SLOT_FULL,
-                          memory_order_release);
+    set_state(lane, (int)(slot - lane->slots),
+              lane->is_send ? COLL__SLOT_EMPTY : COLL__SLOT_FULL);
 }
 
 static int end_all(struct proxy *p, struct coll__moved *moved)
@@ -311,8 +341,8 @@ uint64_t proxy__lanes_held(const struct proxy *p, int *peer)
             uint32_t state = atomic_load(&flag->state);
 
             digest = coll__hash_add(digest, state);
-            if (lane->is_send && state == COLL__SLOT_FULL &&
-                !atomic_load(&flag->released))
+            if (lane->is_send && lane->peer != p->base.rank &&
+                state == COLL__SLOT_FULL && !atomic_load(&flag->released))
                 *peer = lane->peer;
         }
     }

@@ -10,6 +10,7 @@
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
+#include "lib/util/util.h"
 #include "transports/proxy.h"
 
 #include <stdlib.h>
@@ -97,6 +98,7 @@ static void run_free(struct coll__carried *run)
     free(run->lists);
     free(run->pieces);
     free(run->sigs);
+    free(run->works);
     free(run);
 }
 
@@ -201,28 +203,66 @@ void proxy__words_put(struct proxy *p)
     coll__stage_put(words);
 }
 
+/* Is it the host's, to carry or to do? */
+static int is_hosts(const struct proxy *p, const struct coll__planned *m)
+{
+    return m->is_work || p->base.is_carried[m->of.peer];
+}
+
+/* Make the lane of what is the host's.  The first is announced by the words. */
+static int need_lane(struct proxy *p, const struct coll__planned *m)
+{
+    struct coll__message own = proxy__own(p);
+
+    return m->is_work ? proxy__lane_need(p, &own, 1)
+                      : proxy__lane_need(p, &m->of, m->is_send);
+}
+
+static struct proxy_lane *lane_of(const struct proxy *p,
+                                  const struct coll__planned *m)
+{
+    struct coll__message own = proxy__own(p);
+
+    return m->is_work ? proxy__lane_of(p, &own, 1)
+                      : proxy__lane_of(p, &m->of, m->is_send);
+}
+
 static int need_lanes(struct proxy *p, const struct coll__planned *messages,
                       int n)
 {
-    int status = need_words(p);
+    int status = COLL_OK, is_any = p->base.n_carried > 0;
 
     for (int i = 0; i < n && status == COLL_OK; i++)
-        if (p->base.is_carried[messages[i].of.peer])
-            status = proxy__lane_need(p, &messages[i].of, messages[i].is_send);
+        is_any |= is_hosts(p, &messages[i]);
+    if (is_any)
+        status = need_words(p);
+    for (int i = 0; i < n && status == COLL_OK; i++)
+        if (is_hosts(p, &messages[i]))
+            status = need_lane(p, &messages[i]);
     return status;
 }
 
-static struct coll__carried *run_new(int n)
+/* Return how many pieces it goes in: a step may exceed a slot. */
+static int count_pieces(const struct proxy *p, const struct coll__planned *m)
+{
+    return m->is_work ? (int)((m->len + p->base.slot - 1) / p->base.slot) : 1;
+}
+
+static struct coll__carried *
+run_new(const struct proxy *p, const struct coll__planned *messages, int n)
 {
     struct coll__carried *run = calloc(1, sizeof(*run));
-    size_t most = (size_t)n + 1;
+    size_t most = (size_t)n + 1, n_pieces = 1;
 
     if (!run)
         return NULL;
+    for (int i = 0; i < n; i++)
+        n_pieces += (size_t)count_pieces(p, &messages[i]);
     run->lists = calloc(most, sizeof(*run->lists));
-    run->pieces = calloc(most, sizeof(*run->pieces));
+    run->pieces = calloc(n_pieces, sizeof(*run->pieces));
     run->sigs = calloc(most, sizeof(*run->sigs));
-    if (run->lists && run->pieces && run->sigs)
+    run->works = calloc(most, sizeof(*run->works));
+    if (run->lists && run->pieces && run->sigs && run->works)
         return run;
     run_free(run);
     return NULL;
@@ -238,6 +278,28 @@ static int add_signature(struct coll__carried *run,
     return run->n_sigs - 1;
 }
 
+static void add_message(struct coll__carried *run, struct proxy_list *list,
+                        const struct proxy *p, const struct coll__planned *m)
+{
+    run->pieces[list->first + list->n++] =
+        (struct proxy_piece){.len = m->len,
+                             .slot = proxy__slot_number(p, &m->of),
+                             .what = add_signature(run, &m->sig),
+                             .is_first = m->is_first};
+}
+
+static void add_work(struct coll__carried *run, struct proxy_list *list,
+                     const struct proxy *p, const struct coll__planned *m)
+{
+    run->works[run->n_works] = m->work;
+    for (size_t at = 0; at < m->len; at += p->base.slot, list->n++)
+        run->pieces[list->first + list->n] =
+            (struct proxy_piece){.len = min_size(p->base.slot, m->len - at),
+                                 .slot = list->n % p->base.n_slots,
+                                 .what = run->n_works};
+    run->n_works++;
+}
+
 /* Append the pieces of one lane, from message i on, which is its first. */
 static void add_list(struct coll__carried *run, struct proxy *p,
                      const struct coll__planned *messages, int i, int n)
@@ -245,20 +307,12 @@ static void add_list(struct coll__carried *run, struct proxy *p,
     struct proxy_list *list = &run->lists[run->n_lists++];
     int at = run->n_lists > 1 ? list[-1].first + list[-1].n : 0;
 
-    *list = (struct proxy_list){
-        .lane = proxy__lane_of(p, &messages[i].of, messages[i].is_send),
-        .first = at};
+    *list = (struct proxy_list){.lane = lane_of(p, &messages[i]), .first = at};
     for (; i < n; i++) {
         const struct coll__planned *m = &messages[i];
 
-        if (!p->base.is_carried[m->of.peer] ||
-            proxy__lane_of(p, &m->of, m->is_send) != list->lane)
-            continue;
-        run->pieces[at + list->n++] =
-            (struct proxy_piece){.len = m->len,
-                                 .slot = proxy__slot_number(p, &m->of),
-                                 .sig = add_signature(run, &m->sig),
-                                 .is_first = m->is_first};
+        if (is_hosts(p, m) && lane_of(p, m) == list->lane)
+            (m->is_work ? add_work : add_message)(run, list, p, m);
     }
 }
 
@@ -281,15 +335,14 @@ int proxy__plan(struct coll__stream_tp *tp,
 
     if (status)
         return status;
-    run = run_new(n);
+    run = run_new(p, messages, n);
     if (!run) {
         log_error("cuda", "no memory for the %d messages of an operation", n);
         return COLL_ERR_NOMEM;
     }
     for (int i = 0; i < n; i++)
-        if (p->base.is_carried[messages[i].of.peer] &&
-            !has_list(run,
-                      proxy__lane_of(p, &messages[i].of, messages[i].is_send)))
+        if (is_hosts(p, &messages[i]) &&
+            !has_list(run, lane_of(p, &messages[i])))
             add_list(run, p, messages, i, n);
     run->tp = p;
     run->is_aside = n && messages[0].of.n >= COLL__ASIDE;
@@ -322,7 +375,8 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
     int is_captured = coll__cuda_streams.is_captured(stream);
     int status = tp->ops->state(tp);
 
-    if (status)
+    p->n_works = 0;
+    if (status || (!run->n_lists && !p->base.n_carried))
         return status;
     atomic_fetch_add(&run->n_users, 1);
     if (is_captured) {

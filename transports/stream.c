@@ -16,6 +16,13 @@ static struct coll__slot slot_of(const struct coll__stream_tp *tp,
     return slot;
 }
 
+/* Enqueue work of the device, or of the host. */
+static int enqueue(struct coll__stream_tp *tp, const struct coll__work *work)
+{
+    return coll__stream_is_hosts(tp, work) ? tp->ops->work(tp, work)
+                                           : tp->streams->enqueue(work);
+}
+
 int coll__stream_send(struct coll__stream_tp *tp,
                       const struct coll__message *to,
                       const struct coll__work *work)
@@ -30,7 +37,7 @@ int coll__stream_send(struct coll__stream_tp *tp,
     if (status == COLL_OK)
         status = tp->streams->wait_bits(copy.stream, slot.flag, EMPTY);
     if (status == COLL_OK && !(to->n & COLL__DIRECT))
-        status = tp->streams->enqueue(&copy);
+        status = enqueue(tp, &copy);
     if (status == COLL_OK)
         status =
             tp->streams->write_flag(copy.stream, slot.flag, COLL__SLOT_FULL);
@@ -52,7 +59,7 @@ int coll__stream_recv(struct coll__stream_tp *tp,
     if (status == COLL_OK)
         status = tp->streams->wait_bits(take.stream, slot.flag, FULL);
     if (status == COLL_OK)
-        status = tp->streams->enqueue(&take);
+        status = enqueue(tp, &take);
     if (status == COLL_OK)
         status =
             tp->streams->write_flag(take.stream, slot.flag, COLL__SLOT_EMPTY);
@@ -84,6 +91,13 @@ int coll__stream_relay(struct coll__stream_tp *tp,
     if (status == COLL_OK)
         status = tp->streams->write_two(take.stream, flags, after);
     return status;
+}
+
+int coll__stream_work(struct coll__stream_tp *tp, const struct coll__work *work)
+{
+    int status = tp->ops->state(tp);
+
+    return status ? status : enqueue(tp, work);
 }
 
 int coll__stream_settle(struct coll__stream_tp *tp,

@@ -32,6 +32,7 @@
  * receiver's stream SLOT_EMPTY; the host stores `released`, once. */
 #define COLL__SLOT_FULL UINT32_C(1)
 #define COLL__SLOT_EMPTY UINT32_C(2)
+#define COLL__SLOT_WORKED UINT32_C(4)           /* by the host, for work() */
 #define COLL__SLOT_RELEASED (UINT64_C(1) << 32) /* of both words: `released` */
 
 struct coll__slot_flag {
@@ -70,11 +71,13 @@ struct coll__message {
 
 #define COLL__ASIDE (1 << 30)
 
-/* A message of a run, for plan(). */
+/* A message of a run, or a step that the host does, for plan(). */
 struct coll__planned {
     struct coll__message of;
     size_t len;
     struct coll__signature sig; /* without seq */
+    struct coll__work work;     /* is_work: without addresses and stream */
+    unsigned is_work : 1;
     unsigned is_send : 1;
     unsigned is_first : 1; /* the first message of its call, for COLL__ASIDE */
 };
@@ -122,6 +125,11 @@ struct coll__stream_tp {
     /* [size]: is that rank reached through host memory?  And does the host carry its
      * messages?  NULL: nobody's; ask coll__stream_carries(). */
     unsigned char *by_host, *is_carried;
+    int n_carried; /* of these */
+    /* Has the host something to carry or to do, now or later?  For the communicator's
+     * owner. */
+    int is_carrier;
+    int has_no_kernels; /* the device does nothing but copies */
 };
 
 /* Does the host carry messages with that rank, which compares them?  tp may be NULL. */
@@ -129,6 +137,15 @@ static inline int coll__stream_carries(const struct coll__stream_tp *tp,
                                        int rank)
 {
     return tp && tp->is_carried && tp->is_carried[rank];
+}
+
+/* Does the host do this work?  Then it is planned, and goes to work(). */
+static inline int coll__stream_is_hosts(const struct coll__stream_tp *tp,
+                                        const struct coll__work *work)
+{
+    return work->kind == WORK_COPY
+               ? tp->has_no_kernels && work->is_dst_host && work->is_src_host
+               : work->fn || tp->has_no_kernels;
 }
 
 /* Return the registration that holds all len bytes at ptr, or NULL. */
@@ -181,10 +198,11 @@ struct coll__stream_transport {
     void (*slot)(const struct coll__stream_tp *tp, int peer, int is_send, int n,
                  struct coll__slot *out);
 
-    /* For a transport whose messages the host carries; else NULL.
+    /* For a transport for which the host carries messages and does steps; else NULL.
      *
-     * plan: note the messages of a run in the order of its steps, and make the slots.
-     * begin: enqueue the beginning of a run into a stream; its messages follow.  The run
+     * plan: note the messages and the host's steps of a run in their order, and make the
+     * slots.  begin: enqueue the beginning of a run into a stream; its messages follow.
+     * work: enqueue the run's next step that the host does.  The run
      * may be captured.  forget: the run will not begin again; those under way, and graphs,
      * keep it.  move: carry what streams have reached, as the owner of the host's
      * transports.
@@ -200,12 +218,13 @@ struct coll__stream_transport {
                 struct coll__carried **run);
     int (*begin)(struct coll__stream_tp *tp, struct coll__carried *run,
                  void *stream);
+    int (*work)(struct coll__stream_tp *tp, const struct coll__work *work);
     void (*forget)(struct coll__carried *run);
     int (*move)(struct coll__stream_tp *tp, struct coll__moved *moved);
 
     /* enroll: register len bytes of device memory.  dismiss: end the registration that
-     * begins at ptr.  Collective, by env's exchanges alone; all ranks must reach each
-     * other.
+     * begins at ptr.  Collective, by env's exchanges alone; not if the host carries
+     * messages.
      *
      * Errors:    COLL_ERR_INVALID (not memory of this GPU, or it is already registered,
      *            or was not registered), COLL_ERR_MISMATCH (the ranks have different
@@ -256,6 +275,10 @@ int coll__stream_recv(struct coll__stream_tp *tp,
                       const struct coll__work *work);
 int coll__stream_settle(struct coll__stream_tp *tp,
                         const struct coll__message *to, void *stream);
+
+/* Enqueue a local step, for the device or the host to do.  A status, as above. */
+int coll__stream_work(struct coll__stream_tp *tp,
+                      const struct coll__work *work);
 
 /* Receive a message and send the result of its work on, as another message of as many
  * bytes, by one kernel in work->stream.  The kernel runs when the message has arrived and

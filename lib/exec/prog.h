@@ -139,7 +139,8 @@ struct coll__stream_run {
     int *last, n_last;
     const struct coll__registration *reg[N_BUFS]; /* of the runs to come */
     size_t off[N_BUFS];
-    unsigned char is_host[N_BUFS]; /* of the runs to come, too */
+    unsigned char is_host[N_BUFS],
+        is_scaled_host; /* of the runs to come, too; the last: of what is scaled */
 };
 
 /* Fill in the part of a message's transfer that changes from run to run. */

@@ -30,7 +30,7 @@ static int serves(const struct coll__prog *prog)
     size_t slot;
     char why[256];
 
-    if (!prog->device->streams || !tp || prog->op.fn || !plan->n_slots ||
+    if (!prog->device->streams || !tp || !plan->n_slots ||
         plan->n_slots > tp->n_slots)
         return 0;
     slot = prog->by_kernel ? tp->kernel.slot : tp->slot;
@@ -54,9 +54,12 @@ int coll__prog_reads_direct(const struct coll__prog *prog, int i)
     return q->direct && q->direct[i].len;
 }
 
+/* A fused step is one of the device's kernels. */
 static void find_joined(struct coll__prog *prog)
 {
-    for (int i = 0; i < prog->plan.n_steps; i++)
+    int has_kernels = !prog->routes->streams->has_no_kernels;
+
+    for (int i = 0; i < prog->plan.n_steps && has_kernels; i++)
         prog->on_stream->fused[i] = (unsigned char)coll__prog_fused(prog, i);
 }
 
@@ -174,6 +177,7 @@ void coll__prog_set_host(struct coll__prog *prog, int is_in_host,
                          int is_out_host)
 {
     prog->on_stream->is_host[BUF_IN] = is_in_host && !prog->scaled_len;
+    prog->on_stream->is_scaled_host = is_in_host && prog->scaled_len;
     prog->on_stream->is_host[BUF_OUT] = is_out_host != 0;
 }
 
@@ -204,9 +208,13 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
         .type = prog->type,
         .op = prog->op.base,
         .nranks = prog->nranks,
+        .fn = prog->op.fn,
+        .arg = prog->op.arg,
+        .is_src_left = step->src_first,
         .stream = prog->run.stream,
         .is_dst_host = prog->on_stream->is_host[step->dst.buf],
         .is_src_host = prog->on_stream->is_host[step->src.buf],
+        .is_with_host = prog->on_stream->is_host[step->src.buf],
     };
 }
 
@@ -257,21 +265,27 @@ static int put_step(struct coll__prog *prog, int i)
     if (step->kind == STEP_ORDER)
         return COLL_OK;
     work = work_of(prog, i);
-    return prog->device->streams->enqueue(&work);
+    return coll__stream_work(prog->routes->streams, &work);
 }
 
-/* Scale all of IN first. */
+/* Return the work that scales all of IN first. */
+static struct coll__work premul_of(const struct coll__prog *prog)
+{
+    return (struct coll__work){.kind = WORK_PREMUL,
+                               .dst = prog->scaled,
+                               .src = prog->run.in,
+                               .len = prog->scaled_len,
+                               .type = prog->type,
+                               .scalar = prog->op.scalar,
+                               .stream = prog->run.stream,
+                               .is_src_host = prog->on_stream->is_scaled_host};
+}
+
 static int put_premul(struct coll__prog *prog)
 {
-    struct coll__work work = {.kind = WORK_PREMUL,
-                              .dst = prog->scaled,
-                              .src = prog->run.in,
-                              .len = prog->scaled_len,
-                              .type = prog->type,
-                              .scalar = prog->op.scalar,
-                              .stream = prog->run.stream};
+    struct coll__work work = premul_of(prog);
 
-    return prog->device->streams->enqueue(&work);
+    return coll__stream_work(prog->routes->streams, &work);
 }
 
 static int put_steps(struct coll__prog *prog)
@@ -328,30 +342,49 @@ static int put_kernel(struct coll__prog *prog)
     return rc ? rc : prog->device->streams->launch(prog->on_stream->plan, &run);
 }
 
-/* Describe all messages to the transport. */
+/* Append the work, if the host does it. */
+static void add_work(const struct coll__prog *prog, struct coll__work work,
+                     struct coll__planned *planned, int *n)
+{
+    if (work.len && coll__stream_is_hosts(prog->routes->streams, &work) &&
+        work.kind != WORK_COPY)
+        planned[(*n)++] =
+            (struct coll__planned){.len = work.len, .work = work, .is_work = 1};
+}
+
+static void add_step(const struct coll__prog *prog, int i,
+                     struct coll__planned *planned, int *n)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    int is_send = step->kind == STEP_SEND;
+
+    if (coll__step_is_message(step->kind))
+        planned[(*n)++] = (struct coll__planned){.of = message_of(prog, i),
+                                                 .len = is_send ? step->src.len
+                                                                : step->dst.len,
+                                                 .sig = prog->run.sig,
+                                                 .is_send = is_send};
+    if (!is_send && step->kind != STEP_ORDER)
+        add_work(prog, work_of(prog, i), planned, n);
+}
+
+/* Describe all messages, and all that the host does, to the transport. */
 static int plan_messages(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
     struct coll__stream_tp *tp = prog->routes->streams;
     struct coll__planned *messages =
-        calloc((size_t)plan->n_steps + 1, sizeof(*messages));
+        calloc(2 * (size_t)plan->n_steps + 1, sizeof(*messages));
     int n = 0, rc;
 
     if (!messages) {
         log_error("exec", "no memory for a plan of %d steps", plan->n_steps);
         return COLL_ERR_NOMEM;
     }
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-        int is_send = step->kind == STEP_SEND;
-
-        if (coll__step_is_message(step->kind))
-            messages[n++] = (struct coll__planned){
-                .of = message_of(prog, i),
-                .len = is_send ? step->src.len : step->dst.len,
-                .sig = prog->run.sig,
-                .is_send = is_send};
-    }
+    if (prog->scaled)
+        add_work(prog, premul_of(prog), messages, &n);
+    for (int i = 0; i < plan->n_steps; i++)
+        add_step(prog, i, messages, &n);
     prog->on_stream->forget = tp->ops->forget;
     rc = tp->ops->plan(tp, messages, n, &prog->on_stream->carried);
     free(messages);

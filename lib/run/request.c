@@ -241,33 +241,6 @@ size_t coll__request_bytes(const struct coll_request *request)
                          : 0;
 }
 
-/* Call the caller's function; meanwhile `calling` names the thread that runs it. */
-static void call_own(const void *left, const void *right, void *out,
-                     size_t count, enum coll_type type, void *arg)
-{
-    struct coll_request *request = arg;
-    struct coll_comm *comm = request->call.comm;
-
-    atomic_store_explicit(&comm->run->calling, pthread_self(),
-                          memory_order_relaxed);
-    request->own_op.fn(left, right, out, count, type, request->own_op.arg);
-    atomic_store_explicit(&comm->run->calling, 0, memory_order_relaxed);
-}
-
-/* Return the operation in the form in which the request's program calls it. */
-static struct coll__op bound(struct coll_request *request,
-                             const struct coll__op *op)
-{
-    struct coll__op to = *op;
-
-    request->own_op = *op;
-    if (op->fn) {
-        to.fn = call_own;
-        to.arg = request;
-    }
-    return to;
-}
-
 /* Build the plan and the program. */
 static int set_program(struct coll_request *request,
                        const struct coll_args *args,
@@ -296,7 +269,7 @@ static int set_program(struct coll_request *request,
     else
         coll__op_for(coll__reduces(pb->collective) ? args->op : pb->op,
                      pb->type, pb->nranks, &op);
-    own = bound(request, &op);
+    own = coll__own_op_bind(&request->own_op, request->call.comm, &op);
     rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc)
         return rc;

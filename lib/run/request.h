@@ -5,6 +5,7 @@
 
 #include "lib/comm/awaited.h"
 #include "lib/plan/plan.h"
+#include "lib/run/own_op.h"
 #include "lib/type/op.h"
 
 #include <stdatomic.h>
@@ -44,7 +45,7 @@ struct coll_request {
     const char *algorithm;  /* the plan's */
     size_t tmp_len;         /* of scratch, its own or lent */
     size_t in_len, out_len; /* bytes of the buffers */
-    struct coll__op own_op; /* the caller's function, where it has one */
+    struct coll__own_op own_op;
     int channel;
     int is_plain; /* for a call of this shape only the buffers' addresses need a
                    * check */

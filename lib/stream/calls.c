@@ -214,7 +214,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
         rc = have_streams(comm, name_of(args), &place);
     batch->is_captured = place.is_captured;
     if (rc == COLL_OK)
-        rc = coll__carry_enter(comm);
+        rc = coll__carry_enter(comm, batch);
     if (rc == COLL_OK) {
         *path = choose(comm, batch);
         rc = device_status(comm, (*path)->enqueue(comm, batch));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* carry.c - messages between GPUs that do not reach each other; see carry.h.
+/* carry.c - the host's part in operations of streams; see carry.h.
  *
  * While the transport has something to carry, the communicator counts one batch more that
  * is under way, so that the progress thread looks; while there are graphs, which may be
@@ -12,11 +12,12 @@
 #include "lib/run/owner.h"
 #include "lib/run/run.h"
 #include "lib/stream/calls.h"
+#include "lib/stream/staged.h"
 #include "transports/stream.h"
 
 static int is_carrier(const struct coll__stream_tp *tp)
 {
-    return tp && tp->ops->move;
+    return tp && tp->is_carrier;
 }
 
 static void count(struct coll_comm *comm, int is_under_way)
@@ -36,14 +37,18 @@ static void count_graphs(struct coll_comm *comm, int has_graphs)
     carry->has_graphs = has_graphs;
 }
 
-int coll__carry_enter(struct coll_comm *comm)
+/* The transport's is_carrier is changed here alone, with ownership; so the caller may
+ * read it without. */
+int coll__carry_enter(struct coll_comm *comm, const struct coll__batch *batch)
 {
     struct coll__carry *carry = &comm->stream->carry;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc;
 
-    if (!is_carrier(comm->links.routes.streams))
+    if (!is_carrier(tp) && !(tp && batch->calls[0].op.fn))
         return COLL_OK;
     coll__owner_acquire(comm);
+    tp->is_carrier = 1;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK) {
         atomic_fetch_add(&carry->n_entering, 1);

@@ -8,7 +8,7 @@ stream_sources = \
 	%D%/compare.c %D%/compare.h \
 	%D%/cut.c %D%/cut.h \
 	%D%/enroll.c \
-	%D%/far.c \
+	%D%/join.c \
 	%D%/gpu_view.c %D%/gpu_view.h \
 	%D%/messages.c \
 	%D%/programs.c %D%/programs.h \

@@ -83,7 +83,8 @@ int coll__messages_check(const struct coll_comm *comm,
 
 /* ---- to oneself ---------------------------------------------------------- */
 
-static int put_own(void *stream, const struct coll__stream_call *from,
+static int put_own(struct coll__stream_tp *tp, void *stream,
+                   const struct coll__stream_call *from,
                    const struct coll__stream_call *to)
 {
     struct coll__work work = {.kind = WORK_COPY,
@@ -94,7 +95,7 @@ static int put_own(void *stream, const struct coll__stream_call *from,
                               .is_src_host = from->is_in_host != 0,
                               .is_dst_host = to->is_out_host != 0};
 
-    return coll__cuda_enqueue(&work);
+    return coll__stream_work(tp, &work);
 }
 
 /* ---- to others ----------------------------------------------------------- */
@@ -249,8 +250,8 @@ static int put_own_all(const struct coll_comm *comm,
 
     for (int i = 0; i < batch->n && rc == COLL_OK; i++)
         if (batch->calls[i].pb.root == comm->rank && is_send(&batch->calls[i]))
-            rc = put_own(batch->stream, &batch->calls[i],
-                         other_half(comm, batch, i));
+            rc = put_own(comm->links.routes.streams, batch->stream,
+                         &batch->calls[i], other_half(comm, batch, i));
     return rc;
 }
 

@@ -47,38 +47,15 @@ struct coll__stream_programs {
     struct coll__registered found[N_BUFS]; /* of the call being enqueued */
 };
 
-/* ---- joining ----------------------------------------------------------------- */
+/* ---- the transport ------------------------------------------------------------ */
 
-enum coll__lack coll__stream_lacks(void)
+int coll__queued_open(struct coll_comm *comm)
 {
-    char why[512];
-
-    if (!strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged"))
-        return LACKS_WISH;
-    if (!coll__cuda_has_context())
-        return atomic_load(&coll__device_is_here) ? LACKS_CONTEXT
-                                                  : LACKS_DRIVER;
-    if (coll__device_cuda.usable(why, sizeof(why)))
-        return LACKS_START;
-    return coll__cuda_image[0] ? LACKS_NOTHING : LACKS_KERNELS;
-}
-
-/* What a rank says of the others. */
-struct reach {
-    int32_t missing; /* the first rank that it does not reach, or -1 */
-    char why[192];
-};
-
-static struct reach reach_of(const struct coll_comm *comm,
-                             const struct coll__stream_tp *tp)
-{
-    struct reach reach = {.missing = -1};
-
-    for (int r = 0; r < comm->size && reach.missing < 0; r++)
-        if (r != comm->rank &&
-            tp->ops->reaches(tp, r, reach.why, sizeof(reach.why)))
-            reach.missing = r;
-    return reach;
+    comm->stream->programs = calloc(1, sizeof(*comm->stream->programs));
+    if (comm->stream->programs)
+        return COLL_OK;
+    log_error("comm", "no memory for a communicator's streams");
+    return COLL_ERR_NOMEM;
 }
 
 void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
@@ -93,62 +70,16 @@ void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
     pthread_mutex_unlock(&comm->failure.lock);
 }
 
-/* Find the first rank whose GPU does not reach all others.  *from: that rank, or size;
- * collective. */
-static int find_missing(struct coll_comm *comm,
-                        const struct coll__stream_tp *tp, int *from)
-{
-    struct reach mine = reach_of(comm, tp);
-    int rc;
-    struct reach *all = coll__comm_exchange_new(comm, &mine, sizeof(mine), &rc);
-
-    *from = 0;
-    if (!all)
-        return rc;
-    while (*from < comm->size && all[*from].missing < 0)
-        ++*from;
-    if (*from < comm->size)
-        snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
-                 "rank %d's GPU does not reach rank %d's: %.*s", *from,
-                 all[*from].missing, (int)sizeof(mine.why) - 1, all[*from].why);
-    free(all);
-    return COLL_OK;
-}
-
-int coll__stream_join(struct coll_comm *comm)
-{
-    struct coll__tp_env env = coll__comm_env(comm);
-    struct coll__stream_tp *tp;
-    int from, rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
-
-    if (rc)
-        return rc;
-    comm->stream->near = tp;
-    comm->stream->programs = calloc(1, sizeof(*comm->stream->programs));
-    if (!comm->stream->programs) {
-        log_error("comm", "no memory for a communicator's streams");
-        return COLL_ERR_NOMEM;
-    }
-    rc = find_missing(comm, tp, &from);
-    if (rc || from < comm->size)
-        return rc;
-    comm->stream->near = NULL;
-    coll__queued_set(comm, tp);
-    return coll__comm_gpus_meet(comm);
-}
-
 void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* Left to the staged path: the caller's own operations, plans from files, and calls that
- * the stream transport cannot carry out. */
+/* Left to the staged path: plans from files. */
 static int queued_serves(const struct coll_comm *comm,
                          const struct coll__batch *batch)
 {
-    const struct coll__stream_call *call = &batch->calls[0];
-
-    return comm->links.routes.streams && !comm->settings.plans && !call->op.fn;
+    (void)batch;
+    return comm->links.routes.streams && !comm->settings.plans;
 }
 
 /* A barrier's token is stored after its scratch. */

@@ -12,6 +12,9 @@ struct coll__stream_call;
 struct coll_comm;
 struct coll_mem_stats;
 
+/* Make the state for programs.  COLL_OK or COLL_ERR_NOMEM, logged. */
+int coll__queued_open(struct coll_comm *comm);
+
 /* Set the stream transport, or NULL.  Another thread may fail the communicator meanwhile,
  * and then its streams are released. */
 void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp);
@@ -40,7 +43,8 @@ int coll__queued_failed(struct coll_comm *comm, int rc);
 static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
                                       const struct coll__problem *pb)
 {
-    return tp->kernel.most && coll__problem_total(pb) <= tp->kernel.most;
+    return tp->kernel.most && !pb->is_user_op &&
+           coll__problem_total(pb) <= tp->kernel.most;
 }
 
 /* ---- registered.c ------------------------------------------------------- */

@@ -106,7 +106,7 @@ int coll__queued_put_copy(const struct coll_comm *comm,
     work.len = own.len;
     work.is_src_host = call->is_in_host != 0;
     work.is_dst_host = call->is_out_host != 0;
-    rc = coll__cuda_enqueue(&work);
+    rc = coll__stream_work(tp, &work);
     if (rc && !coll__cuda_streams.is_captured(stream))
         tp->ops->release(tp, rc); /* the other ranks wait for the rest */
     return rc;

@@ -49,7 +49,8 @@ static int is_manner(const struct coll__stream_manner *a,
 
 static int is_op(const struct coll__op *a, const struct coll__op *b)
 {
-    return a->base == b->base && a->is_premul == b->is_premul &&
+    return a->base == b->base && a->fn == b->fn && a->arg == b->arg &&
+           a->commutes == b->commutes && a->is_premul == b->is_premul &&
            !memcmp(a->scalar, b->scalar, sizeof(a->scalar));
 }
 
@@ -76,15 +77,16 @@ static int read_in_place(struct coll__stream_program *program,
 }
 
 /* Build the algorithm's plan for pb, whose arrays are the caller's, and bind it. */
-static int bind(struct coll__stream_program *program,
-                const struct coll_comm *comm, const struct coll__algo *algo,
-                const struct coll__problem *pb)
+static int bind(struct coll__stream_program *program, struct coll_comm *comm,
+                const struct coll__stream_call *call,
+                const struct coll__algo *algo, const struct coll__problem *pb)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     int by_kernel = coll__is_one_kernel(tp, pb);
     struct coll__slots slots = {tp->n_slots,
                                 by_kernel ? tp->kernel.slot : tp->slot};
-    struct coll__binding to = {.op = &program->op,
+    struct coll__op op = coll__own_op_bind(&program->own, comm, &call->op);
+    struct coll__binding to = {.op = &op,
                                .routes = &comm->links.routes,
                                .device = &coll__device_cuda,
                                .is_lent_scratch = 1,
@@ -101,8 +103,7 @@ static int bind(struct coll__stream_program *program,
 
 /* The algorithm is chosen for the call, the plan is of the problem `as`, in which buffers
  * are read in place. */
-static int make(const struct coll_comm *comm,
-                const struct coll__stream_call *call,
+static int make(struct coll_comm *comm, const struct coll__stream_call *call,
                 const struct coll__problem *as,
                 const struct coll__stream_manner *how,
                 struct coll__stream_program **out)
@@ -116,7 +117,6 @@ static int make(const struct coll_comm *comm,
     program = calloc(1, sizeof(*program));
     if (program) {
         program->pb = *as;
-        program->op = call->op;
         program->how = *how;
     }
     if (!program || coll__request_numbers(&program->pb, &program->numbers)) {
@@ -124,7 +124,7 @@ static int make(const struct coll_comm *comm,
         free(program);
         return COLL_ERR_NOMEM;
     }
-    rc = bind(program, comm, algo, as);
+    rc = bind(program, comm, call, algo, as);
     if (rc)
         program_free(program);
     else
@@ -194,7 +194,7 @@ int coll__stream_program_have(struct coll__stream_program_list *list,
     how->named = named(&call->args);
     while (at &&
            !(at->hash == hash && is_manner(&at->how, how) &&
-             is_op(&at->op, &call->op) && coll__same_problem(&at->pb, &as)))
+             is_op(&at->own.op, &call->op) && coll__same_problem(&at->pb, &as)))
         at = at->next;
     if (!at) {
         rc = make(comm, call, &as, how, &at);

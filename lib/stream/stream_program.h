@@ -8,7 +8,7 @@
 #define COLL_LIB_STREAM_STREAM_PROGRAM_H
 
 #include "lib/plan/plan.h"
-#include "lib/type/op.h"
+#include "lib/run/own_op.h"
 
 struct coll__prog;
 struct coll__stream_call;
@@ -27,7 +27,7 @@ struct coll__stream_program {
     struct coll__stream_program *next; /* with equal last bits of the hash */
     uint64_t hash, used;               /* used: when, in calls */
     struct coll__problem pb;           /* its arrays are `numbers` */
-    struct coll__op op;
+    struct coll__own_op own;           /* its operation, in the caller's form */
     struct coll__stream_manner how;
     size_t *numbers;
     struct coll__prog *prog;

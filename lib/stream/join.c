@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* far.c - joins devices that do not all reach each other: the host carries what is between
- * these (transports/proxy.h), if every rank's streams can do their part. */
+/* join.c - joins the ranks' devices.  Those that reach each other do so directly
+ * (transports/cuda_ipc.h).  Between others the host carries messages
+ * (transports/proxy.h), if every rank's streams can do their part. */
 #include "lib/comm/comm.h"
 #include "lib/comm/links.h"
 #include "lib/device/cuda.h"
+#include "lib/device/cuda_kernels.h"
 #include "lib/device/cuda_stage.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/gpu_view.h"
 #include "lib/stream/programs.h"
 #include "lib/trace/log.h"
+#include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PINNED_MOST ((size_t)64 << 20) /* bytes */
 #define SLOT_LEAST ((size_t)64 << 10)  /* bytes */
@@ -25,6 +30,62 @@ struct offer {
     uint64_t len;   /* of so many bytes, as ranks of its host share them */
     char why[160];
 };
+
+/* ---- who reaches whom ------------------------------------------------------------- */
+
+enum coll__lack coll__stream_lacks(void)
+{
+    char why[512];
+
+    if (!strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged"))
+        return LACKS_WISH;
+    if (!coll__cuda_has_context())
+        return atomic_load(&coll__device_is_here) ? LACKS_CONTEXT
+                                                  : LACKS_DRIVER;
+    if (coll__device_cuda.usable(why, sizeof(why)))
+        return LACKS_START;
+    return coll__cuda_image[0] ? LACKS_NOTHING : LACKS_KERNELS;
+}
+
+/* What a rank says of the others. */
+struct reach {
+    int32_t missing; /* the first rank that it does not reach, or -1 */
+    char why[192];
+};
+
+static struct reach reach_of(const struct coll_comm *comm,
+                             const struct coll__stream_tp *tp)
+{
+    struct reach reach = {.missing = -1};
+
+    for (int r = 0; r < comm->size && reach.missing < 0; r++)
+        if (r != comm->rank &&
+            tp->ops->reaches(tp, r, reach.why, sizeof(reach.why)))
+            reach.missing = r;
+    return reach;
+}
+
+/* Find the first rank whose GPU does not reach all others.  *from: that rank, or size;
+ * collective. */
+static int find_missing(struct coll_comm *comm,
+                        const struct coll__stream_tp *tp, int *from)
+{
+    struct reach mine = reach_of(comm, tp);
+    int rc;
+    struct reach *all = coll__comm_exchange_new(comm, &mine, sizeof(mine), &rc);
+
+    *from = 0;
+    if (!all)
+        return rc;
+    while (*from < comm->size && all[*from].missing < 0)
+        ++*from;
+    if (*from < comm->size)
+        snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
+                 "rank %d's GPU does not reach rank %d's: %.*s", *from,
+                 all[*from].missing, (int)sizeof(mine.why) - 1, all[*from].why);
+    free(all);
+    return COLL_OK;
+}
 
 /* ---- what this rank can ----------------------------------------------------------- */
 
@@ -141,15 +202,48 @@ static void do_without(struct coll_comm *comm)
     near->ops->close(near, 1);
 }
 
+/* Open the transport of all streams, with what reaches ranks directly in it, and have the
+ * ranks tell each other where their devices are. */
+static int open_all(struct coll_comm *comm, struct coll__proxy_env *env)
+{
+    struct coll__stream_tp *tp;
+    int rc;
+
+    env->rank = comm->rank;
+    env->size = comm->size;
+    env->to = comm->links.routes.to;
+    env->channel = CHANNEL_STREAM;
+    env->channel_aside = CHANNEL_P2P_STREAM;
+    rc = coll__proxy_open(env, &tp);
+    if (rc)
+        return rc;
+    comm->stream->near = NULL;
+    coll__queued_set(comm, tp);
+    return coll__comm_gpus_meet(comm);
+}
+
+int coll__stream_join(struct coll_comm *comm)
+{
+    struct coll__tp_env env = coll__comm_env(comm);
+    struct coll__proxy_env all = {.inner = NULL};
+    int from = 0, rc = coll__stream_cuda_ipc.open(&env, NULL, &all.inner);
+
+    if (rc)
+        return rc;
+    comm->stream->near = all.inner;
+    rc = coll__queued_open(comm);
+    if (rc == COLL_OK)
+        rc = find_missing(comm, all.inner, &from);
+    if (rc || from < comm->size)
+        return rc;
+    all.n_slots = all.inner->n_slots;
+    all.slot = all.inner->slot;
+    return open_all(comm, &all);
+}
+
 int coll__stream_join_far(struct coll_comm *comm)
 {
-    struct coll__proxy_env env = {.rank = comm->rank,
-                                  .size = comm->size,
-                                  .inner = comm->stream->near,
-                                  .to = comm->links.routes.to,
-                                  .channel = CHANNEL_STREAM,
-                                  .channel_aside = CHANNEL_P2P_STREAM};
-    struct coll__stream_tp *tp;
+    struct coll__proxy_env env = {.inner = comm->stream->near};
     int unable = -1, rc;
 
     if (!env.inner)
@@ -159,11 +253,5 @@ int coll__stream_join_far(struct coll_comm *comm)
         do_without(comm);
         return COLL_OK;
     }
-    if (rc == COLL_OK)
-        rc = coll__proxy_open(&env, &tp);
-    if (rc)
-        return rc;
-    comm->stream->near = NULL;
-    coll__queued_set(comm, tp);
-    return coll__comm_gpus_meet(comm);
+    return rc ? rc : open_all(comm, &env);
 }
