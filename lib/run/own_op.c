@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 /* Call the caller's function; meanwhile `calling` names the thread that runs it. */
-static void call(const void *left, const void *right, void *out, size_t count,
-                 enum coll_type type, void *arg)
+static void call_own(const void *left, const void *right, void *out,
+                     size_t count, enum coll_type type, void *arg)
 {
     const struct coll__own_op *own = arg;
     struct coll__run *run = own->comm->run;
@@ -28,7 +28,7 @@ struct coll__op coll__own_op_bind(struct coll__own_op *own,
     own->comm = comm;
     own->op = *op;
     if (op->fn) {
-        to.fn = call;
+        to.fn = call_own;
         to.arg = own;
     }
     return to;

@@ -123,16 +123,6 @@ static int by_group(struct job *jobs, int n, struct coll_comm *comm)
     return rc ? rc : end;
 }
 
-/* A function of the caller's runs on the host alone. */
-static struct oracle_op draw(uint64_t *state, int size)
-{
-    struct oracle_op op = oracle_draw(state, size);
-
-    while (op.own == OWN_COMMUTES || op.own == OWN_ORDERED)
-        op = oracle_draw(state, size);
-    return op;
-}
-
 /* One to three operations, of one way to call them, which all ranks choose alike as
  * they must for groups; in place and the stream are each rank's own choice. */
 static int do_round(struct gpu_rank *g, uint64_t *alike, uint64_t *own)
@@ -142,7 +132,7 @@ static int do_round(struct gpu_rank *g, uint64_t *alike, uint64_t *own)
     struct job jobs[MOST_JOBS];
 
     for (int i = 0; i < n; i++) {
-        struct oracle_op op = draw(alike, g->me->size);
+        struct oracle_op op = oracle_draw(alike, g->me->size);
 
         prepare(&jobs[i], g, &op, (int)oracle_random(own, 3) == 0, s);
     }
