@@ -198,6 +198,9 @@ static void close_tp(struct coll__stream_tp *tp, int is_orderly)
 
     if (!is_inherited)
         close_own(p, is_orderly);
+    if (p->bounce)
+        coll__device_cuda.free(p->bounce, p->base.slot);
+    p->bounce = NULL;
     p->inner = NULL;
     if (inner)
         inner->ops->close(inner, is_orderly);
@@ -242,7 +245,7 @@ static void find_carried(struct proxy *p)
         p->base.by_host[r] = p->base.is_carried[r] || p->inner->by_host[r];
         p->base.n_carried += p->base.is_carried[r];
     }
-    p->base.is_carrier = p->base.n_carried > 0;
+    p->base.is_carrier = p->base.n_carried > 0 || p->base.has_no_kernels;
     if (p->inner && !p->base.n_carried)
         p->base.kernel = p->inner->kernel;
 }
@@ -259,7 +262,8 @@ static void set_up(struct proxy *p, const struct coll__proxy_env *env,
                                        .n_slots = env->n_slots,
                                        .slot = env->slot,
                                        .by_host = marks,
-                                       .is_carried = marks + env->size};
+                                       .is_carried = marks + env->size,
+                                       .has_no_kernels = env->has_no_kernels};
     p->env = *env;
     p->inner = env->inner;
     find_carried(p);
@@ -277,8 +281,12 @@ int coll__proxy_open(const struct coll__proxy_env *env,
 
     if (p)
         p->lanes = calloc(4 * n, sizeof(*p->lanes));
-    if (!p || !p->lanes || !marks) {
+    if (p && env->has_no_kernels)
+        p->bounce = coll__device_cuda.alloc(env->slot);
+    if (!p || !p->lanes || !marks || (env->has_no_kernels && !p->bounce)) {
         log_error("cuda", "no memory for the streams of %d ranks", env->size);
+        if (p && p->bounce)
+            coll__device_cuda.free(p->bounce, env->slot);
         if (p)
             free(p->lanes);
         free(marks);

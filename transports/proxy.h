@@ -40,6 +40,7 @@ struct coll__proxy_env {
     int n_slots; /* and slot: as in struct coll__stream_tp, at most
                                     * inner's */
     size_t slot;
+    int has_no_kernels; /* then the calling thread's context is the device's */
 };
 
 struct proxy;
@@ -123,6 +124,8 @@ struct proxy {
     struct coll__carried *gone; /* whose graphs are gone, for the owner */
     int is_closed;
     int n_ids, *free_ids, n_free;
+    void
+        *bounce; /* device memory of a slot's length, if there are no kernels */
     int n_works; /* of the run that is being enqueued, so far; the caller's */
     atomic_int failure; /* what release() was told */
     atomic_int

@@ -31,8 +31,25 @@ static const void *after(const void *at, size_t n)
     return at ? (const unsigned char *)at + n : NULL;
 }
 
+/* Copy.  Without kernels, what goes from pinned memory to pinned memory takes the way
+ * round by the device's. */
+static int put_copy(const struct proxy *p, const struct coll__work *copy)
+{
+    struct coll__work first = *copy, second = *copy;
+    int status;
+
+    if (!coll__stream_is_hosts(&p->base, copy))
+        return p->base.streams->enqueue(copy);
+    first.dst = p->bounce;
+    first.is_dst_host = 0;
+    second.src = p->bounce;
+    second.is_src_host = 0;
+    status = p->base.streams->enqueue(&first);
+    return status ? status : p->base.streams->enqueue(&second);
+}
+
 /* Copy an operand into a half. */
-static int put_in(const struct coll__stream_ops *streams, void *half,
+static int put_in(const struct proxy *p, void *half,
                   const struct coll__work *of, const void *operand,
                   unsigned is_host)
 {
@@ -44,28 +61,26 @@ static int put_in(const struct coll__stream_ops *streams, void *half,
                               .is_dst_host = 1,
                               .is_src_host = is_host & 1};
 
-    return streams->enqueue(&copy);
+    return put_copy(p, &copy);
 }
 
 /* What is combined with src lies at `with`, or at dst. */
-static int put_operands(const struct coll__stream_ops *streams,
-                        const struct coll__work *work, unsigned char *half,
-                        unsigned char *other)
+static int put_operands(const struct proxy *p, const struct coll__work *work,
+                        unsigned char *half, unsigned char *other)
 {
     int status = COLL_OK;
 
     if (work->kind != WORK_PREMUL)
-        status =
-            work->with
-                ? put_in(streams, half, work, work->with, work->is_with_host)
-                : put_in(streams, half, work, work->dst, work->is_dst_host);
+        status = work->with
+                     ? put_in(p, half, work, work->with, work->is_with_host)
+                     : put_in(p, half, work, work->dst, work->is_dst_host);
     if (status == COLL_OK && work->kind != WORK_SCALE)
-        status = put_in(streams, other, work, work->src, work->is_src_host);
+        status = put_in(p, other, work, work->src, work->is_src_host);
     return status;
 }
 
-static int take_result(const struct coll__stream_ops *streams,
-                       const struct coll__work *work, const void *half)
+static int take_result(const struct proxy *p, const struct coll__work *work,
+                       const void *half)
 {
     struct coll__work copy = {.kind = WORK_COPY,
                               .dst = work->dst,
@@ -75,7 +90,7 @@ static int take_result(const struct coll__stream_ops *streams,
                               .is_dst_host = work->is_dst_host,
                               .is_src_host = 1};
 
-    return streams->enqueue(&copy);
+    return put_copy(p, &copy);
 }
 
 static int put_piece(struct proxy *p, const struct coll__work *work)
@@ -89,13 +104,13 @@ static int put_piece(struct proxy *p, const struct coll__work *work)
     proxy__slot(p, &own, 1, &slot);
     status = streams->wait_bits(work->stream, slot.flag, EMPTY);
     if (status == COLL_OK)
-        status = put_operands(streams, work, slot.at, slot.at + p->base.slot);
+        status = put_operands(p, work, slot.at, slot.at + p->base.slot);
     if (status == COLL_OK)
         status = streams->write_flag(work->stream, slot.flag, COLL__SLOT_FULL);
     if (status == COLL_OK)
         status = streams->wait_bits(work->stream, slot.flag, WORKED);
     if (status == COLL_OK)
-        status = take_result(streams, work, slot.at);
+        status = take_result(p, work, slot.at);
     if (status == COLL_OK)
         status = streams->write_flag(work->stream, slot.flag, COLL__SLOT_EMPTY);
     return status;
@@ -113,7 +128,8 @@ int proxy__work(struct coll__stream_tp *tp, const struct coll__work *work)
         piece.src = after(work->src, at);
         piece.with = after(work->with, at);
         piece.len = min_size(tp->slot, work->len - at);
-        status = put_piece(p, &piece);
+        status = work->kind == WORK_COPY ? put_copy(p, &piece)
+                                         : put_piece(p, &piece);
     }
     return status;
 }

@@ -29,7 +29,6 @@ static const char *describe(int32_t lack)
                         "(nvidia-cuda-dev) and configure again",
         [LACKS_KERNELS] = "has a libcoll without CUDA kernels; configure again "
                           "where there is nvcc",
-        [LACKS_WISH] = "has COLL_CUDA_ENGINE=staged",
         [LACKS_DRIVER] = "had no CUDA driver in its process when the "
                          "communicator was made; call cudaSetDevice() before",
         [LACKS_START] = "has a CUDA driver that cannot be used; see coll_info "
@@ -42,19 +41,22 @@ static const char *describe(int32_t lack)
                                                       : "is of another version";
 }
 
-/* Return the first rank that lacks something (enum coll__lack), or -1.  *has_device:
- * does any rank have a device? */
-static int find_lack(const int32_t *lacks, int size, int *has_device)
+static int has_device(int32_t lack)
 {
-    int found = -1;
+    return lack != LACKS_DRIVER && lack != LACKS_BUILD;
+}
 
-    *has_device = 0;
-    for (int r = size - 1; r >= 0; r--) {
-        if (lacks[r] != LACKS_NOTHING)
-            found = r;
-        *has_device |= lacks[r] != LACKS_DRIVER && lacks[r] != LACKS_BUILD;
-    }
-    return found;
+static int has_no_streams(int32_t lack) { return lack < LACKS_KERNELS; }
+
+static int lacks_any(int32_t lack) { return lack != LACKS_NOTHING; }
+
+/* Return the first rank of which `is` holds (enum coll__lack), or -1. */
+static int find(const int32_t *lacks, int size, int (*is)(int32_t lack))
+{
+    for (int r = 0; r < size; r++)
+        if (is(lacks[r]))
+            return r;
+    return -1;
 }
 
 /* If all ranks have devices, join these, too. */
@@ -63,20 +65,23 @@ static int stream_join(struct coll_comm *comm,
                        const int32_t *lacks)
 {
     struct coll__stream *s = comm->stream;
-    int has_device, r = find_lack(lacks, comm->size, &has_device);
+    int without = find(lacks, comm->size, has_no_streams);
+    int r = without < 0 ? find(lacks, comm->size, lacks_any) : without;
     int rc = COLL_OK;
 
     (void)options;
+    s->is_plain = r >= 0 && without < 0;
     if (r >= 0)
         snprintf(s->no_streams, sizeof(s->no_streams), "rank %d %s", r,
                  describe(lacks[r]));
     else
         rc = coll__stream_join(comm);
     comm->holds_device = r < 0;
-    if (rc || !has_device)
+    if (rc || find(lacks, comm->size, has_device) < 0)
         return rc;
     if (r >= 0)
-        log_info("comm", "GPU buffers pass through the host: %s",
+        log_info("comm", "GPU buffers %s: %s",
+                 s->is_plain ? "pass through the host" : "cannot be used",
                  s->no_streams);
     else
         log_info("comm", "GPU buffers go from GPU to GPU%s%s",

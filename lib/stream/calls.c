@@ -51,6 +51,11 @@ static int have_streams(struct coll_comm *comm, const char *what,
 
     if (rc || comm->stream->staged)
         return rc;
+    if (!comm->links.routes.streams && !comm->stream->is_plain) {
+        log_error("api", "%s: GPU buffers cannot be used here: %s", what,
+                  comm->stream->no_streams);
+        return COLL_ERR_UNSUPPORTED;
+    }
     s = calloc(1, sizeof(*s));
     if (!s) {
         log_error("api", "%s: no memory for a communicator's streams", what);
@@ -70,8 +75,10 @@ static int have_streams(struct coll_comm *comm, const char *what,
     comm->stream->staged = s;
     comm->run->has_streams = 1;
     comm->holds_device = 1;
+    if (!comm->links.routes.streams)
+        rc = coll__stream_join_plain(comm);
     coll__owner_release(comm);
-    return COLL_OK;
+    return rc;
 }
 
 void coll__stream_bytes(const struct coll_comm *comm,

@@ -42,6 +42,8 @@ struct coll__stream {
     struct coll__stream_tp
         *near; /* until the communicator is made: the devices that
                                    * reach each other, if not all do */
+    int is_plain; /* the devices are not joined: from its first call on the host carries
+                   * everything */
     struct coll__view gpu_view; /* how near the ranks' GPUs are; nranks 0:
                                  * the GPUs are not joined */
     struct coll__carry carry;
@@ -79,13 +81,12 @@ extern const struct coll__path coll__path_queued, coll__path_staged;
 
 /* What a rank lacks to have its device joined with the other ranks'. */
 enum coll__lack {
-    LACKS_BUILD, /* its libcoll has no CUDA */
-    LACKS_NOTHING,
-    LACKS_KERNELS, /* nor kernels */
-    LACKS_WISH,    /* COLL_CUDA_ENGINE=staged */
-    LACKS_DRIVER,
-    LACKS_START, /* it is too old, or did not start */
+    LACKS_BUILD,   /* its libcoll has no CUDA */
+    LACKS_START,   /* its driver is too old, or did not start */
+    LACKS_KERNELS, /* from here on the host carries everything */
+    LACKS_DRIVER,  /* it may have one, and a context, by its first call */
     LACKS_CONTEXT,
+    LACKS_NOTHING,
     N_LACKS
 };
 
@@ -93,6 +94,10 @@ enum coll__lack {
  * anything, join their devices; collective.  A status, logged. */
 enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
+
+/* At this rank's first call in a communicator that is_plain, as owner: have the host carry
+ * everything, and do all steps but copies; nothing is exchanged.  A status, logged. */
+int coll__stream_join_plain(struct coll_comm *comm);
 
 /* Once the communicator is made: if not all devices reach each other, the host carries
  * what is between these; collective.  A status, logged. */

@@ -182,7 +182,7 @@ static int is_compared(const struct coll_comm *comm,
     if (coll__is_p2p(args->collective))
         return tp && !coll__stream_carries(tp, args->root) &&
                args->root != comm->rank && !comm->settings.plans;
-    return tp != NULL;
+    return tp && !comm->stream->is_plain;
 }
 
 static int judge_to_compare(struct coll_comm *comm,

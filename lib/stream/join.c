@@ -12,7 +12,7 @@
 #include "lib/stream/gpu_view.h"
 #include "lib/stream/programs.h"
 #include "lib/trace/log.h"
-#include "lib/util/param.h"
+#include "lib/util/limit.h"
 #include "lib/util/util.h"
 #include "transports/proxy.h"
 
@@ -22,6 +22,8 @@
 
 #define PINNED_MOST ((size_t)64 << 20) /* bytes */
 #define SLOT_LEAST ((size_t)64 << 10)  /* bytes */
+#define SLOT_UNIT ((size_t)64)
+#define MOST_SLOTS 64
 
 /* What each rank says. */
 struct offer {
@@ -37,8 +39,6 @@ enum coll__lack coll__stream_lacks(void)
 {
     char why[512];
 
-    if (!strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged"))
-        return LACKS_WISH;
     if (!coll__cuda_has_context())
         return atomic_load(&coll__device_is_here) ? LACKS_CONTEXT
                                                   : LACKS_DRIVER;
@@ -199,7 +199,19 @@ static void do_without(struct coll_comm *comm)
     log_info("comm", "GPU buffers pass through the host: %s",
              comm->stream->no_streams);
     comm->stream->near = NULL;
+    comm->stream->is_plain = 1;
     near->ops->close(near, 1);
+}
+
+static int open_proxy(struct coll_comm *comm, struct coll__proxy_env *env,
+                      struct coll__stream_tp **tp)
+{
+    env->rank = comm->rank;
+    env->size = comm->size;
+    env->to = comm->links.routes.to;
+    env->channel = CHANNEL_STREAM;
+    env->channel_aside = CHANNEL_P2P_STREAM;
+    return coll__proxy_open(env, tp);
 }
 
 /* Open the transport of all streams, with what reaches ranks directly in it, and have the
@@ -207,19 +219,32 @@ static void do_without(struct coll_comm *comm)
 static int open_all(struct coll_comm *comm, struct coll__proxy_env *env)
 {
     struct coll__stream_tp *tp;
-    int rc;
+    int rc = open_proxy(comm, env, &tp);
 
-    env->rank = comm->rank;
-    env->size = comm->size;
-    env->to = comm->links.routes.to;
-    env->channel = CHANNEL_STREAM;
-    env->channel_aside = CHANNEL_P2P_STREAM;
-    rc = coll__proxy_open(env, &tp);
     if (rc)
         return rc;
     comm->stream->near = NULL;
     coll__queued_set(comm, tp);
     return coll__comm_gpus_meet(comm);
+}
+
+/* Slots that are the same on all ranks by what they have compared (lib/util/limit.h). */
+int coll__stream_join_plain(struct coll_comm *comm)
+{
+    size_t n = min_size(max_size(coll__limit(LIMIT_CUDA_SLOTS), 1), MOST_SLOTS);
+    size_t slot = coll__limit(LIMIT_CUDA_SLOT) / SLOT_UNIT * SLOT_UNIT;
+    size_t most = slot_most(comm->size, (int)n);
+    struct coll__proxy_env env = {.n_slots = (int)n,
+                                  .slot = slot ? min_size(slot, most) : most,
+                                  .has_no_kernels = 1};
+    struct coll__stream_tp *tp;
+    int rc = comm->stream->programs ? COLL_OK : coll__queued_open(comm);
+
+    if (rc == COLL_OK)
+        rc = open_proxy(comm, &env, &tp);
+    if (rc == COLL_OK)
+        coll__queued_set(comm, tp);
+    return rc;
 }
 
 int coll__stream_join(struct coll_comm *comm)

@@ -239,7 +239,8 @@ static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     int rc;
 
-    batch->calls[0].pb.view = &comm->stream->gpu_view;
+    if (comm->stream->gpu_view.nranks)
+        batch->calls[0].pb.view = &comm->stream->gpu_view;
     rc = prepare(comm, batch);
     batch->ticket = comm->stream->staged->stage->last;
     if (rc)

@@ -30,8 +30,6 @@ static const struct scene scenes[] = {
     {CARRIED,
      "; containers need --ipc=host --pid=host for CUDA IPC, and MIG has none",
      "FAKE_CUDA_IPC", "0", 1, 1, 1},
-    {STAGED, "rank 0 has COLL_CUDA_ENGINE=staged", "COLL_CUDA_ENGINE", "staged",
-     1, 1, 1},
     {STAGED,
      "rank 1 had no current CUDA context when the communicator was made; call "
      "cudaSetDevice() before",

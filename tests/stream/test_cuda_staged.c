@@ -329,7 +329,7 @@ int main(void)
     Suite *suite = suite_create("cuda_staged");
     TCase *tc = tcase_create("cuda_staged");
 
-    setenv("COLL_CUDA_ENGINE", "staged", 0);
+    
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_collective_gives_what_the_host_gives, 1, 5);
     tcase_add_loop_test(tc, what_exceeds_the_stage_goes_in_pieces, 1, 5);
