@@ -74,16 +74,30 @@ int coll__plan_build_banded(const struct coll__algo *algo,
                             const struct coll__problem *pb, size_t chunk,
                             int band, struct coll__plan *plan);
 
+/* What builds the plan of a rank, with messages of at most slots->slot bytes.  A status,
+ * logged. */
+struct coll__builder {
+    int (*build)(const void *arg, const struct coll__problem *pb,
+                 const struct coll__slots *slots, struct coll__plan *plan);
+    const void *arg;
+};
+
 /* Build a plan for ranks that do one step after the other, as listed, with only the
  * number of slots that `slots` gives two ranks.
  *
  * Every rank also builds the others' plans, as if all ranks that can worked in place.
  * Working in place only adds waits, so the order also suits ranks that do not.
  *
- * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (there is no such order: the
- *            algorithm is wrong), logged.
- * Cost:      that of coll__plan_build() for each rank, and of a simulated run.
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (there is no such order: an
+ *            algorithm would be wrong), those of build(); logged.
+ * Cost:      that of build() for each rank, and of a simulated run.
  */
+int coll__plan_in_slot_order(const struct coll__builder *from,
+                             const struct coll__problem *pb,
+                             const struct coll__slots *slots,
+                             struct coll__plan *plan);
+
+/* The same with an algorithm's plans. */
 int coll__plan_build_in_slot_order(const struct coll__algo *algo,
                                    const struct coll__problem *pb,
                                    const struct coll__slots *slots,

@@ -40,7 +40,7 @@ struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
 }
 
 /* Return this rank's slot order in a simulated run of all ranks. */
-static int order_of_all(const struct coll__algo *algo,
+static int order_of_all(const struct coll__builder *from,
                         const struct coll__problem *pb,
                         const struct coll__slots *slots,
                         struct coll__slot_order *order)
@@ -54,7 +54,7 @@ static int order_of_all(const struct coll__algo *algo,
         struct coll__problem its = coll__problem_of(pb, r);
 
         its.in_place = coll__problem_may_be_in_place(&its);
-        rc = coll__plan_build_fit(algo, &its, slots, &plans[r]);
+        rc = from->build(from->arg, &its, slots, &plans[r]);
     }
     if (rc == COLL_OK)
         rc = coll__plans_slot_order(plans, pb->nranks, slots->n_slots, pb->rank,
@@ -65,25 +65,41 @@ static int order_of_all(const struct coll__algo *algo,
     return rc;
 }
 
-int coll__plan_build_in_slot_order(const struct coll__algo *algo,
-                                   const struct coll__problem *pb,
-                                   const struct coll__slots *slots,
-                                   struct coll__plan *plan)
+int coll__plan_in_slot_order(const struct coll__builder *from,
+                             const struct coll__problem *pb,
+                             const struct coll__slots *slots,
+                             struct coll__plan *plan)
 {
     int is_alone =
         coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
     struct coll__slot_order order = {0};
-    int rc = coll__plan_build_fit(algo, pb, slots, plan);
+    int rc = from->build(from->arg, pb, slots, plan);
 
     if (rc)
         return rc;
     rc = is_alone ? coll__plan_slot_order_alone(
                         plan, pb->nranks, slots->n_slots, pb->rank, &order)
-                  : order_of_all(algo, pb, slots, &order);
+                  : order_of_all(from, pb, slots, &order);
     if (rc == COLL_OK)
         rc = coll__plan_reorder(plan, &order);
     free(order.lanes);
     if (rc)
         coll__plan_fini(plan);
     return rc;
+}
+
+static int build_fit(const void *algo, const struct coll__problem *pb,
+                     const struct coll__slots *slots, struct coll__plan *plan)
+{
+    return coll__plan_build_fit(algo, pb, slots, plan);
+}
+
+int coll__plan_build_in_slot_order(const struct coll__algo *algo,
+                                   const struct coll__problem *pb,
+                                   const struct coll__slots *slots,
+                                   struct coll__plan *plan)
+{
+    struct coll__builder from = {build_fit, algo};
+
+    return coll__plan_in_slot_order(&from, pb, slots, plan);
 }

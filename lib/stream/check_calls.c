@@ -181,7 +181,7 @@ static int is_compared(const struct coll_comm *comm,
         return 0;
     if (coll__is_p2p(args->collective))
         return tp && !coll__stream_carries(tp, args->root) &&
-               args->root != comm->rank && !comm->settings.plans;
+               args->root != comm->rank;
     return tp && !comm->stream->is_plain;
 }
 

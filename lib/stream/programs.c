@@ -74,12 +74,11 @@ void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* Left to the staged path: plans from files. */
 static int queued_serves(const struct coll_comm *comm,
                          const struct coll__batch *batch)
 {
     (void)batch;
-    return comm->links.routes.streams && !comm->settings.plans;
+    return comm->links.routes.streams != NULL;
 }
 
 /* A barrier's token is stored after its scratch. */

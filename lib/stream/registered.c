@@ -54,7 +54,8 @@ int coll__find_registered(const struct coll_comm *comm,
     unsigned bufs = 0;
 
     *direct = 0;
-    if (tp->regs && comm->size > 1 && is_long_enough(tp, &call->pb))
+    if (tp->regs && comm->size > 1 && !comm->settings.plans &&
+        is_long_enough(tp, &call->pb))
         bufs = coll__problem_readable(&call->pb);
     for (int b = BUF_IN; b <= BUF_OUT; b++) {
         size_t len = coll__problem_len(&call->pb, (enum coll__buf)b);

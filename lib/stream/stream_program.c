@@ -5,6 +5,7 @@
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
 #include "lib/exec/exec.h"
+#include "lib/proof/plan_set.h"
 #include "lib/run/request.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
@@ -76,7 +77,29 @@ static int read_in_place(struct coll__stream_program *program,
     return rc ? rc : coll__prog_read_in_place(program->prog, direct);
 }
 
-/* Build the algorithm's plan for pb, whose arrays are the caller's, and bind it. */
+/* Take a plan of a file (COLL_PLAN_FILE). */
+static int read_plan(const void *set, const struct coll__problem *pb,
+                     const struct coll__slots *slots, struct coll__plan *plan)
+{
+    int rc = coll__plan_set_find(set, pb, plan);
+
+    if (rc == COLL_OK && (rc = coll__plan_fit(plan, slots->slot)))
+        coll__plan_fini(plan);
+    return rc;
+}
+
+/* Make the plan for pb: that of a file if algo is NULL. */
+static int build(const struct coll_comm *comm, const struct coll__algo *algo,
+                 const struct coll__problem *pb,
+                 const struct coll__slots *slots, struct coll__plan *plan)
+{
+    struct coll__builder of_file = {read_plan, comm->plan_set};
+
+    return algo ? coll__plan_build_in_slot_order(algo, pb, slots, plan)
+                : coll__plan_in_slot_order(&of_file, pb, slots, plan);
+}
+
+/* Build the plan for pb, whose arrays are the caller's, and bind it. */
 static int bind(struct coll__stream_program *program, struct coll_comm *comm,
                 const struct coll__stream_call *call,
                 const struct coll__algo *algo, const struct coll__problem *pb)
@@ -92,13 +115,27 @@ static int bind(struct coll__stream_program *program, struct coll_comm *comm,
                                .is_lent_scratch = 1,
                                .by_kernel = by_kernel};
     struct coll__plan plan;
-    int rc = coll__plan_build_in_slot_order(algo, &program->pb, &slots, &plan);
+    int rc = build(comm, algo, &program->pb, &slots, &plan);
 
     if (rc == COLL_OK)
         rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
     if (rc == COLL_OK && program->how.direct)
         rc = read_in_place(program, algo, pb, &slots);
     return rc;
+}
+
+/* Is there a plan for the call in a file? */
+static int is_in_file(const struct coll_comm *comm,
+                      const struct coll__stream_call *call,
+                      const struct coll__stream_manner *how)
+{
+    struct coll__plan plan;
+    int rc = how->named ? COLL_ERR_UNSUPPORTED
+                        : coll__plan_set_find(comm->plan_set, &call->pb, &plan);
+
+    if (rc == COLL_OK)
+        coll__plan_fini(&plan);
+    return rc == COLL_OK;
 }
 
 /* The algorithm is chosen for the call, the plan is of the problem `as`, in which buffers
@@ -108,9 +145,11 @@ static int make(struct coll_comm *comm, const struct coll__stream_call *call,
                 const struct coll__stream_manner *how,
                 struct coll__stream_program **out)
 {
-    const struct coll__algo *algo;
+    const struct coll__algo *algo = NULL;
     struct coll__stream_program *program;
-    int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
+    int rc = is_in_file(comm, call, how)
+                 ? COLL_OK
+                 : coll__request_choose(comm, &call->args, &call->pb, &algo);
 
     if (rc)
         return rc;

@@ -103,6 +103,15 @@ sizes="-b 4 -e 256K -f 256 -n 5"
             --allow-run-as-root --oversubscribe -np 3 benchmarks/allreduce_bw -d cuda $sizes
     fi
 }
+# plans from a file, within a host and carried
+plans=$scratch/plans.json
+tools/coll_plan --collective allreduce --bytes 64K --ranks 3 --type f32 --algo rabenseifner \
+    --dump > "$plans" || fail "no plan"
+for ipc in 1 0; do
+    FAKE_CUDA_IPC=$ipc COLL_PLAN_FILE=$plans tools/collrun -n 3 benchmarks/allreduce_bw -d cuda \
+        -t f32 -b 64K -e 64K -n 5 > "$out" 2> "$err" || fail "plans of a file: status $?"
+    grep -q ' rabenseifner  *0$' "$out" || fail "not the file's plan"
+done
 # graphs: the same loop, launched; what ends with a barrier, too.  Without kernels all
 # passes through the host.
 # shellcheck disable=SC2086
