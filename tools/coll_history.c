@@ -427,7 +427,7 @@ static const char *failure_of(const struct group *g)
     return "";
 }
 
-static const char *const all_series[] = {"host", "stream", "queued"};
+static const char *const all_series[] = {"host", "stream"};
 
 static int print_group(const struct group *g)
 {

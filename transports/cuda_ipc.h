@@ -208,7 +208,7 @@ struct cuda_ipc_wish {
     uint64_t most, pid_ns;
     unsigned char uuid[16];
 };
-enum { CUDA_IPC_AUTO, CUDA_IPC_QUEUED, CUDA_IPC_KERNEL };
+enum { CUDA_IPC_AUTO, CUDA_IPC_STREAM, CUDA_IPC_KERNEL };
 
 void cuda_ipc__wish(const struct cuda_ipc *tp, struct cuda_ipc_wish *out);
 

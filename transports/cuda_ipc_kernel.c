@@ -24,7 +24,7 @@ static int engine_wanted(void)
     const char *name = coll__param_text(PARAM_CUDA_ENGINE);
 
     return !strcmp(name, "kernel")   ? CUDA_IPC_KERNEL
-           : !strcmp(name, "queued") ? CUDA_IPC_QUEUED
+           : !strcmp(name, "stream") ? CUDA_IPC_STREAM
                                      : CUDA_IPC_AUTO;
 }
 
@@ -69,7 +69,7 @@ static size_t kernel_most(struct cuda_ipc *tp,
     struct coll__stream_kernel *kernel = &tp->base.kernel;
     int turns = find_sharing(tp, wishes, 1);
 
-    if (wishes[0].engine == CUDA_IPC_QUEUED)
+    if (wishes[0].engine == CUDA_IPC_STREAM)
         return 0;
     if (wishes[0].engine == CUDA_IPC_AUTO)
         return tp->local_size > 1 && find_sharing(tp, wishes, 0) < 0

@@ -38,8 +38,8 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, overtake, stage,
-        tune; /* tune: the tuning file's hash */
+    uint64_t chunk, fuse, overtake;
+    uint64_t tune; /* the tuning file's hash */
     int is_reproducible;
     int is_checked; /* calls for streams are compared (COLL_CHECK) */
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */

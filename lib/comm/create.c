@@ -75,7 +75,6 @@ static int read_settings(struct coll__settings *settings)
              transports);
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
     settings->fuse = coll__param_bytes(PARAM_FUSE);
-    settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     settings->is_checked = coll__param_int(PARAM_CHECK) != 0;
     return COLL_OK;
@@ -157,8 +156,6 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
         if (a->fuse != b->fuse)
             return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
-        if (a->stage != b->stage)
-            return differ_bytes(r, "COLL_CUDA_STAGE", a->stage, b->stage);
         if (a->tune != b->tune)
             return differ_files(r, a->tune, b->tune);
         if (a->is_reproducible != b->is_reproducible)

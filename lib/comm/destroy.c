@@ -67,7 +67,7 @@ static int compare(const struct coll__final_check *all, int size)
 /* Messages of streams that are compared as they are called count in SERIES_COMPARED. */
 static int is_counted(const struct coll_comm *comm, int series, int rank)
 {
-    return series != SERIES_ENGINE || !comm->settings.is_checked ||
+    return series != SERIES_STREAM || !comm->settings.is_checked ||
            coll__stream_carries(comm->links.routes.streams, rank);
 }
 

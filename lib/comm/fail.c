@@ -221,7 +221,7 @@ static int look_at(struct coll_comm *comm, int r)
         const struct coll__signature *ours;
 
         if (!tp->ops->peek(tp, r, c, &theirs) ||
-            theirs.series == SERIES_ENGINE || !has_come_to(comm, &theirs))
+            theirs.series == SERIES_STREAM || !has_come_to(comm, &theirs))
             continue;
         ours = coll__attachments_find(comm, c, theirs.seq);
         if (!ours || memcmp(&theirs, ours, sizeof(theirs)))

@@ -333,7 +333,7 @@ static int fail_late(const struct coll__call *waiting, double timeout,
                      const struct coll__ctrl_roll *roll)
 {
     struct coll_comm *comm = waiting->comm;
-    const char *where = waiting->sig.series == SERIES_ENGINE
+    const char *where = waiting->sig.series == SERIES_STREAM
                             ? "a stream may be at other work for so long"
                             : "one may compute long between coll_start and "
                               "coll_wait";

@@ -268,7 +268,7 @@ int coll__cuda_load_plan(const struct coll__kernel_step *steps, int n,
     if (status == COLL_OK && (unsigned)n_sharing > entry.most_blocks) {
         log_error("cuda",
                   "kernels of %d ranks do not fit on one GPU at once, %u do; "
-                  "set COLL_CUDA_ENGINE=queued",
+                  "set COLL_CUDA_ENGINE=stream",
                   n_sharing, entry.most_blocks);
         status = COLL_ERR_UNSUPPORTED;
     }

@@ -376,7 +376,7 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
     }
     new->request.kind = REQUEST_KEPT;
     new->hash = hash;
-    rc = coll__request_init(&new->request, comm, args, pb, NULL);
+    rc = coll__request_init(&new->request, comm, args, pb);
     if (rc) {
         free(new);
         return rc;
@@ -405,14 +405,6 @@ static int take_or_make(struct coll_comm *comm, const struct coll_args *args,
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
         return coll__run_quiesce(comm); /* no transport to bind it to */
     return make(comm, args, pb, hash, request);
-}
-
-int coll__cache_take_judged(struct coll_comm *comm,
-                            const struct coll_args *args,
-                            const struct coll__problem *pb,
-                            struct coll_request **request)
-{
-    return take_or_make(comm, args, pb, hash_of(comm, args), request);
 }
 
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,

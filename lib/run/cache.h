@@ -42,12 +42,6 @@ void coll__cache_put(struct coll_request *request);
 int coll__cache_take_call(struct coll_comm *comm, const struct coll_args *args,
                           struct coll_request **request);
 
-/* As coll__cache_take(), for args that were checked; pb is their problem. */
-int coll__cache_take_judged(struct coll_comm *comm,
-                            const struct coll_args *args,
-                            const struct coll__problem *pb,
-                            struct coll_request **request);
-
 /* Free all kept requests; also in a child of the process that made them. */
 void coll__cache_forget(struct coll_comm *comm);
 

@@ -223,7 +223,7 @@ static int set_problem(struct coll_request *request, struct coll_comm *comm,
 int coll__channel_of(const struct coll_comm *comm,
                      const struct coll__problem *pb, enum coll__series series)
 {
-    if (series == SERIES_STREAM)
+    if (series == SERIES_COMPARED)
         return coll__is_p2p(pb->collective) ? CHANNEL_P2P_STREAM
                                             : CHANNEL_STREAM;
     if (coll__is_p2p(pb->collective))
@@ -243,8 +243,7 @@ size_t coll__request_bytes(const struct coll_request *request)
 
 /* Build the plan and the program. */
 static int set_program(struct coll_request *request,
-                       const struct coll_args *args,
-                       const struct coll__op *given)
+                       const struct coll_args *args)
 {
     struct coll_comm *comm = request->call.comm;
     const struct coll__problem *pb = &request->problem;
@@ -264,11 +263,8 @@ static int set_program(struct coll_request *request,
     if (request->call.is_p2p)
         to.ended = &comm->run->ended;
     request->algorithm = plan.algorithm;
-    if (given)
-        op = *given;
-    else
-        coll__op_for(coll__reduces(pb->collective) ? args->op : pb->op,
-                     pb->type, pb->nranks, &op);
+    coll__op_for(coll__reduces(pb->collective) ? args->op : pb->op, pb->type,
+                 pb->nranks, &op);
     own = coll__own_op_bind(&request->own_op, request->call.comm, &op);
     rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc)
@@ -280,23 +276,22 @@ static int set_program(struct coll_request *request,
 
 int coll__request_init(struct coll_request *request, struct coll_comm *comm,
                        const struct coll_args *args,
-                       const struct coll__problem *pb,
-                       const struct coll__op *op)
+                       const struct coll__problem *pb)
 {
     int rc = set_problem(request, comm, args, pb);
 
     if (rc)
         log_error("api", "no memory for a request");
     else
-        rc = set_program(request, args, op);
+        rc = set_program(request, args);
     if (rc)
         free(request->numbers);
     return rc;
 }
 
-int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
+static int request_new(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb,
-                       const struct coll__op *op, struct coll_request **out)
+                       struct coll_request **out)
 {
     struct coll_request *request = calloc(1, sizeof(*request));
     int rc;
@@ -305,7 +300,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
         log_error("api", "no memory for a request");
         return COLL_ERR_NOMEM;
     }
-    rc = coll__request_init(request, comm, args, pb, op);
+    rc = coll__request_init(request, comm, args, pb);
     if (rc)
         free(request);
     else
@@ -365,7 +360,7 @@ static int take(struct coll_comm *comm, const struct coll_args *args,
     if (coll__is_streams_after_all(args))
         return COLL_IN_PROGRESS;
     rc = coll__args_check(args, comm, &pb);
-    return rc ? rc : coll__request_make(comm, args, &pb, NULL, request);
+    return rc ? rc : request_new(comm, args, &pb, request);
 }
 
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,

@@ -61,7 +61,7 @@ struct coll_request {
  * default stream too (lib/device/cuda_stream.h). */
 static inline enum coll__series coll__series_of(const struct coll_args *args)
 {
-    return args->stream ? SERIES_STREAM : SERIES_HOST;
+    return args->stream ? SERIES_COMPARED : SERIES_HOST;
 }
 
 /* ---- request.c ----------------------------------------------------------- */
@@ -89,19 +89,11 @@ int coll__request_choose(const struct coll_comm *comm,
 
 /* Complete a request, of which only the kind is set and all else 0, for a problem that
  * coll__args_check() has made of args; the problem's arrays are copied.  Scratch is its
- * own, or, for REQUEST_KEPT, lent (coll__prog_lend()) before each start.  op: a copy of the
- * operation args->op, whose handle may have been destroyed since; or NULL.  Logged; after
+ * own, or, for REQUEST_KEPT, lent (coll__prog_lend()) before each start.  Logged; after
  * an error nothing is to be freed but the request itself. */
 int coll__request_init(struct coll_request *request, struct coll_comm *comm,
                        const struct coll_args *args,
-                       const struct coll__problem *pb,
-                       const struct coll__op *op);
-
-/* Allocate a REQUEST_SINGLE, and complete it as coll__request_init(). */
-int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
-                       const struct coll__problem *pb,
-                       const struct coll__op *op,
-                       struct coll_request **request);
+                       const struct coll__problem *pb);
 
 /* Free a request of any kind that does not run. */
 void coll__request_free(struct coll_request *request);

@@ -5,6 +5,7 @@
 #include "lib/comm/comm.h"
 #include "lib/run/stream_calls.h"
 #include "lib/stream/calls.h"
+#include "lib/stream/carry.h"
 #include "lib/stream/compare.h"
 #include "lib/stream/gpu_view.h"
 #include "lib/trace/log.h"
@@ -138,8 +139,8 @@ const struct coll__stream_calls coll__stream_call_table = {
     .start = coll__stream_start,
     .look = coll__stream_look,
     .wait = coll__stream_wait,
-    .move = coll__stream_move,
-    .release = coll__stream_release,
+    .move = coll__carry_move,
+    .release = coll__carry_release,
     .watch = coll__stream_watch,
     .view = stream_view,
     .enroll = coll__stream_enroll,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calls.c - calls for a device's stream: check each (check_calls.c) and choose the path
- * that carries it out. */
+/* calls.c - calls for a device's stream: each is checked (check_calls.c) and enqueued
+ * (programs.c). */
 #include "lib/comm/comm.h"
+#include "lib/device/cuda_stage.h"
 #include "lib/comm/fail.h"
 #include "lib/run/owner.h"
 #include "lib/run/args.h"
@@ -9,7 +10,6 @@
 #include "lib/stream/calls.h"
 #include "lib/stream/carry.h"
 #include "lib/stream/programs.h"
-#include "lib/stream/staged.h"
 #include "lib/stream/check_calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -19,20 +19,6 @@
 #include <string.h>
 
 #define LATER 2 /* timeouts; by then the watch has reported, which knows more */
-
-/* In order of preference; the last one serves every call. */
-static const struct coll__path *const paths[] = {&coll__path_queued,
-                                                 &coll__path_staged};
-
-static const struct coll__path *choose(const struct coll_comm *comm,
-                                       const struct coll__batch *batch)
-{
-    size_t i = 0;
-
-    while (!paths[i]->serves(comm, batch))
-        i++;
-    return paths[i];
-}
 
 static const char *name_of(const struct coll_args *args)
 {
@@ -45,96 +31,78 @@ static const char *name_of(const struct coll_args *args)
 static int have_streams(struct coll_comm *comm, const char *what,
                         const struct coll__cuda_place *place)
 {
-    size_t page = 4096, slot = comm->settings.stage / 2 / page * page;
-    struct coll__streams *s;
+    struct coll__stage *stage;
     int rc = coll__comm_need_thread(comm, what);
 
-    if (rc || comm->stream->staged)
+    if (rc || comm->stream->stage)
         return rc;
     if (!comm->links.routes.streams && !comm->stream->is_plain) {
         log_error("api", "%s: GPU buffers cannot be used here: %s", what,
                   comm->stream->no_streams);
         return COLL_ERR_UNSUPPORTED;
     }
-    s = calloc(1, sizeof(*s));
-    if (!s) {
-        log_error("api", "%s: no memory for a communicator's streams", what);
-        return COLL_ERR_NOMEM;
-    }
-    s->ctx = place->ctx;
-    s->device = place->device;
-    s->last = &s->first;
-    s->slot_len = max_size(slot, page);
-    rc = coll__stage_take(place->ctx, 2 * s->slot_len, &s->stage);
-    if (rc) {
-        free(s);
+    rc = coll__stage_take(place->ctx, 0, &stage);
+    if (rc)
         return rc;
-    }
-    s->published = s->stage->last;
     coll__owner_acquire(comm);
-    comm->stream->staged = s;
-    comm->run->has_streams = 1;
-    comm->holds_device = 1;
     if (!comm->links.routes.streams)
         rc = coll__stream_join_plain(comm);
+    if (rc == COLL_OK) {
+        comm->stream->ctx = place->ctx;
+        comm->stream->device = place->device;
+        comm->stream->stage = stage;
+        comm->run->has_streams = 1;
+        comm->holds_device = 1;
+    }
     coll__owner_release(comm);
+    if (rc)
+        coll__stage_put(stage);
     return rc;
 }
 
 void coll__stream_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
-    coll__queued_bytes(comm, stats);
-    if (comm->stream->staged)
-        stats->pinned += comm->stream->staged->stage->len +
-                         coll__captured_bytes(comm->stream->staged);
+    coll__programs_bytes(comm, stats);
 }
 
 void coll__stream_free(struct coll_comm *comm)
 {
     /* In a child after fork(): another thread may have been using it, so it is kept, not
- * freed. */
-    static struct coll__streams *volatile inherited;
-    struct coll__streams *s = comm->stream->staged;
+     * freed. */
+    static struct coll__stage *volatile inherited;
+    struct coll__stage *stage = comm->stream->stage;
 
-    coll__queued_free(comm);
+    coll__programs_free(comm);
     if (coll__comm_is_inherited(comm)) {
-        inherited = s;
+        inherited = stage;
         (void)inherited;
-    } else if (s) {
-        coll__stream_release(comm); /* of one that failed a moment ago */
-        coll__staged_free(s);
-        free(s);
+    } else if (stage) {
+        coll__stage_put(stage);
     }
-    comm->stream->staged = NULL;
+    comm->stream->stage = NULL;
 }
 
 void coll__stream_leave(struct coll_comm *comm)
 {
-    coll__queued_leave(comm);
+    coll__programs_leave(comm);
     coll__carry_release(comm);
-    if (comm->stream->staged)
-        coll__captured_release(comm);
 }
 
-static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
-{
-    return atomic_load_explicit(coll__stage_word(s->stage, which),
-                                memory_order_relaxed);
-}
-
-/* Return a sum of what the streams of comm have finished.  While it changes, there is
- * progress. */
+/* Return the number up to which the streams of comm have finished.  While it changes,
+ * there is progress. */
 static uint32_t come_to(const struct coll_comm *comm)
 {
-    const struct coll__streams *s = comm->stream->staged;
+    const struct coll__stage *stage = comm->stream->stage;
 
-    return s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
+    return stage ? atomic_load_explicit(coll__stage_word(stage, STAGE_FINISHED),
+                                        memory_order_relaxed)
+                 : 0;
 }
 
 static int is_drained(const struct coll_comm *comm)
 {
-    return !comm->run->n_streaming && !coll__queued_is_behind(comm);
+    return !comm->run->n_streaming && !coll__programs_is_behind(comm);
 }
 
 /* The watch (watch.h) knows which ranks are missing in operations that streams carry
@@ -198,8 +166,7 @@ static int device_status(struct coll_comm *comm, int rc)
                : rc;
 }
 
-static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
-                   const struct coll__path **path)
+static int enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     struct coll_args *args = &batch->calls[0].args;
     struct coll__cuda_place place;
@@ -223,8 +190,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
     if (rc == COLL_OK)
         rc = coll__carry_enter(comm, batch);
     if (rc == COLL_OK) {
-        *path = choose(comm, batch);
-        rc = device_status(comm, (*path)->enqueue(comm, batch));
+        rc = device_status(comm, coll__programs_enqueue(comm, batch));
         coll__carry_leave(comm);
     }
     coll__cuda_leave();
@@ -232,7 +198,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
 }
 
 static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
-                       uint32_t *ticket, const struct coll__path **path)
+                       uint32_t *ticket)
 {
     struct coll__stream_call call = {.args = *args};
     struct coll__batch batch = {
@@ -240,20 +206,19 @@ static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
     int rc;
 
     call.args.stream = batch.stream;
-    rc = enqueue(comm, &batch, path);
+    rc = enqueue(comm, &batch);
     *ticket = batch.ticket;
     return rc;
 }
 
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
-    const struct coll__path *path;
     uint32_t ticket;
     int rc = coll__owner_refuses(comm->run, name_of(args));
 
     if (rc == COLL_OK)
         rc = coll__stream_compare_call(comm, args);
-    return rc ? rc : enqueue_one(comm, args, &ticket, &path);
+    return rc ? rc : enqueue_one(comm, args, &ticket);
 }
 
 /* ---- groups --------------------------------------------------------------------- */
@@ -277,7 +242,6 @@ static int run_messages(struct coll_comm *comm,
 {
     struct coll__batch batch = {.calls =
                                     malloc((size_t)n * sizeof(*batch.calls))};
-    const struct coll__path *path;
     int rc = COLL_OK;
 
     if (!batch.calls) {
@@ -288,7 +252,7 @@ static int run_messages(struct coll_comm *comm,
         if (coll__is_p2p(calls[i]->collective))
             rc = add_message(&batch, calls[i]);
     if (rc == COLL_OK && batch.n)
-        rc = enqueue(comm, &batch, &path);
+        rc = enqueue(comm, &batch);
     free(batch.calls);
     return rc;
 }
@@ -296,13 +260,12 @@ static int run_messages(struct coll_comm *comm,
 int coll__stream_run(struct coll_comm *comm,
                      const struct coll_args *const calls[], int n)
 {
-    const struct coll__path *path;
     uint32_t ticket;
     int rc = run_messages(comm, calls, n);
 
     for (int i = 0; i < n && rc == COLL_OK; i++)
         if (!coll__is_p2p(calls[i]->collective))
-            rc = enqueue_one(comm, calls[i], &ticket, &path);
+            rc = enqueue_one(comm, calls[i], &ticket);
     return rc;
 }
 
@@ -328,10 +291,9 @@ static int keep(struct coll_request *request, const struct coll_args *args)
                            &request->numbers);
 }
 
-/* A request for a stream: its last start is a ticket of the path that took the call. */
+/* A request for a stream, and the ticket of its last start. */
 struct stream_request {
     struct coll_request request; /* first, so that the two pointers are equal */
-    const struct coll__path *path;
     uint32_t ticket;
 };
 
@@ -380,9 +342,8 @@ int coll__stream_start(struct coll_request *request)
                                 "for it first");
     rc = coll__stream_compare_call(request->call.comm, &request->args);
     if (rc == COLL_OK)
-        rc =
-            enqueue_one(request->call.comm, &request->args,
-                        &of_stream(request)->ticket, &of_stream(request)->path);
+        rc = enqueue_one(request->call.comm, &request->args,
+                         &of_stream(request)->ticket);
     set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
     return rc;
 }
@@ -397,24 +358,22 @@ void coll__stream_look(struct coll_request *request)
         return;
     if (failure)
         set_status(request, failure);
-    else if (of_stream(request)->path->has_finished(comm,
-                                                    of_stream(request)->ticket))
+    else if (coll__programs_has_finished(comm, of_stream(request)->ticket))
         set_status(request, COLL_OK);
 }
 
-/* Does the watch report this wait?  It knows the missing ranks, so the caller's own
- * deadline comes later, for a stream that has not reached the call. */
-static int is_watched(struct coll_request *request, double timeout)
+/* The watch knows the missing ranks, so the caller's own deadline comes later, for a
+ * stream that has not reached the call. */
+static double most_of(const struct coll_comm *comm, double timeout)
 {
-    return of_stream(request)->path->is_watched &&
-           timeout >= request->call.comm->timeout;
+    return timeout >= comm->timeout ? LATER * timeout : timeout;
 }
 
 void coll__stream_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->call.comm;
     double since = coll__now();
-    double most = is_watched(request, timeout) ? LATER * timeout : timeout;
+    double most = most_of(comm, timeout);
     uint32_t seen = come_to(comm);
     struct coll__wait wait;
 

@@ -2,7 +2,7 @@
 /* calls.h - operations that a device's stream comes to.
  *
  * Such a call enqueues its work and returns; the operation is done when the stream
- * has passed it.  calls.c checks the call and chooses a path that carries it out.
+ * has passed it.  calls.c checks the call, and programs.c enqueues its plan.
  * Operations of one communicator run in the order of their calls, whatever their
  * streams.  They match only each other, in a series and channels of their own.
  *
@@ -12,17 +12,26 @@
 #ifndef COLL_LIB_STREAM_CALLS_H
 #define COLL_LIB_STREAM_CALLS_H
 
+#include "lib/plan/plan.h"
 #include "lib/plan/view.h"
+#include "lib/type/op.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
+struct coll__stage;
 struct coll__stream_programs;
-struct coll__streams;
-struct coll_args;
 struct coll_comm;
 struct coll_mem_stats;
 struct coll_request;
+
+/* A checked call; the caller owns its arrays. */
+struct coll__stream_call {
+    struct coll_args args;
+    struct coll__problem pb;
+    struct coll__op op;          /* of a reduction */
+    int is_in_host, is_out_host; /* pinned, and no device's */
+};
 
 /* What the host carries (carry.h). */
 struct coll__carry {
@@ -34,8 +43,12 @@ struct coll__carry {
 
 /* The stream state of a communicator. */
 struct coll__stream {
-    struct coll__streams *staged;       /* from the first call on (staged.h) */
-    struct coll__stream_programs *programs; /* for streams (programs.c) */
+    /* From the first call on: the context of all streams, its device, and the words by
+     * which runs follow each other. */
+    void *ctx;
+    int device;
+    struct coll__stage *stage;
+    struct coll__stream_programs *programs; /* (programs.c) */
     char
         no_streams[256]; /* why its ranks' devices are not joined, or not all of
                            * them directly */
@@ -56,28 +69,8 @@ struct coll__batch {
     int n;
     void *stream;
     int is_captured; /* the stream is being captured into a graph */
-    uint32_t ticket; /* names the batch for has_finished() */
+    uint32_t ticket; /* names the batch for coll__programs_has_finished() */
 };
-
-/* One way to carry out a batch. */
-struct coll__path {
-    const char *name;
-    int is_watched; /* the watch applies the deadline (watch.h) */
-
-    /* Can this path carry out the batch?  The last path can always.  All ranks get the
-     * same answer. */
-    int (*serves)(const struct coll_comm *comm,
-                  const struct coll__batch *batch);
-
-    /* Enqueue the batch; the stream's context is current.  COLL_OK and the ticket, or a
-     * status, logged: nothing was enqueued, or the communicator failed. */
-    int (*enqueue)(struct coll_comm *comm, struct coll__batch *batch);
-
-    /* Has the stream passed the batch with this ticket?  Any thread. */
-    int (*has_finished)(const struct coll_comm *comm, uint32_t ticket);
-};
-
-extern const struct coll__path coll__path_queued, coll__path_staged;
 
 /* What a rank lacks to have its device joined with the other ranks'. */
 enum coll__lack {
@@ -137,16 +130,9 @@ int coll__stream_start(struct coll_request *request);
 void coll__stream_look(struct coll_request *request);
 void coll__stream_wait(struct coll_request *request, double timeout);
 
-/* As owner: carry out on the host what the streams are ready for.  COLL_OK, or the
- * communicator's failure. */
-int coll__stream_move(struct coll_comm *comm, int *moved);
-
 /* The communicator fails: release all streams of this rank that wait for other ranks,
  * also those in a captured graph.  Any thread, with failure.lock. */
 void coll__stream_fail(struct coll_comm *comm, int status);
-
-/* As owner of a failed communicator: release its waiting streams. */
-void coll__stream_release(struct coll_comm *comm);
 
 /* As owner: wait until the host has done its part of all enqueued operations, and the
  * streams have passed those that they carry out alone.  COLL_OK, or the communicator's

@@ -12,7 +12,6 @@
 #include "lib/run/owner.h"
 #include "lib/run/run.h"
 #include "lib/stream/calls.h"
-#include "lib/stream/staged.h"
 #include "transports/stream.h"
 
 static int is_carrier(const struct coll__stream_tp *tp)

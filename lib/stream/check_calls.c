@@ -4,10 +4,10 @@
  */
 #include "lib/stream/check_calls.h"
 #include "lib/comm/comm.h"
+#include "lib/device/cuda_stage.h"
 #include "lib/run/args.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/programs.h"
-#include "lib/stream/staged.h"
 #include "lib/stream/compare.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -97,27 +97,27 @@ static int check_buffer(const struct coll__stream_call *call,
 
 /* Was the device reset?  Then the context has the same handle, but the stage is no
  * longer pinned. */
-static int was_reset(const struct coll__streams *s)
+static int was_reset(const struct coll__stage *stage)
 {
     int device;
 
-    return coll__cuda_whose(s->stage->base, &device) != WHOSE_HOSTS;
+    return coll__cuda_whose(stage->base, &device) != WHOSE_HOSTS;
 }
 
 static int check_place(const struct coll_comm *comm,
                        const struct coll_args *args,
                        const struct coll__cuda_place *place)
 {
-    const struct coll__streams *s = comm->stream->staged;
+    const struct coll__stream *s = comm->stream;
 
-    if (s && s->device != place->device) {
+    if (s->stage && s->device != place->device) {
         log_error("api",
                   "%s: the stream is of GPU %d and the communicator's "
                   "operations are on GPU %d; make a communicator for each GPU",
                   name_of(args), place->device, s->device);
         return COLL_ERR_INVALID;
     }
-    if (s && (s->ctx != place->ctx || was_reset(s))) {
+    if (s->stage && (s->ctx != place->ctx || was_reset(s->stage))) {
         log_error(
             "api",
             "%s: the stream is of another CUDA context than the "
@@ -193,7 +193,7 @@ static int judge_to_compare(struct coll_comm *comm,
     *places = 0;
     if (rc == COLL_OK && comm->links.routes.streams &&
         !coll__is_p2p(call->pb.collective))
-        rc = coll__queued_digest(comm, call, places);
+        rc = coll__programs_digest(comm, call, places);
     return rc;
 }
 
@@ -219,7 +219,7 @@ static void tell_places(const struct coll_comm *comm,
     char why[COLL__TEXT_MAX], places[COLL__PLACES_TEXT];
 
     snprintf(why, sizeof(why), "%s", coll_last_error());
-    coll__queued_places(comm, call, places);
+    coll__programs_places(comm, call, places);
     log_error("api", "%s; rank %d passes %s", why, comm->rank, places);
 }
 

@@ -9,8 +9,8 @@
  * a message moves into its receiver until the receiver knows that the sender has called.
  * Nothing is enqueued, so this works while a stream is being captured.
  *
- * The empty messages use the channel of staged messages, which has no others in this
- * mode.  So their order does not depend on the caller's messages between host buffers.
+ * The empty messages use the channel of messages that are carried, which has no others
+ * between these ranks.  So their order does not depend on the caller's messages between host buffers.
  */
 #include "lib/comm/comm.h"
 #include "lib/plan/plan.h"

@@ -26,7 +26,7 @@ static int drain(struct coll_comm *comm, const char *who)
     return rc;
 }
 
-/* Not as owner, so that staged operations go on. */
+/* Not as owner, so that others carry what is to be carried. */
 static int exchange(struct coll_comm *comm, const char *who, void *ptr,
                     size_t bytes, int is_new)
 {

@@ -224,7 +224,7 @@ static int open_all(struct coll_comm *comm, struct coll__proxy_env *env)
     if (rc)
         return rc;
     comm->stream->near = NULL;
-    coll__queued_set(comm, tp);
+    coll__programs_set(comm, tp);
     return coll__comm_gpus_meet(comm);
 }
 
@@ -238,12 +238,12 @@ int coll__stream_join_plain(struct coll_comm *comm)
                                   .slot = slot ? min_size(slot, most) : most,
                                   .has_no_kernels = 1};
     struct coll__stream_tp *tp;
-    int rc = comm->stream->programs ? COLL_OK : coll__queued_open(comm);
+    int rc = comm->stream->programs ? COLL_OK : coll__programs_open(comm);
 
     if (rc == COLL_OK)
         rc = open_proxy(comm, &env, &tp);
     if (rc == COLL_OK)
-        coll__queued_set(comm, tp);
+        coll__programs_set(comm, tp);
     return rc;
 }
 
@@ -256,7 +256,7 @@ int coll__stream_join(struct coll_comm *comm)
     if (rc)
         return rc;
     comm->stream->near = all.inner;
-    rc = coll__queued_open(comm);
+    rc = coll__programs_open(comm);
     if (rc == COLL_OK)
         rc = find_missing(comm, all.inner, &from);
     if (rc || from < comm->size)

@@ -2,19 +2,15 @@
 stream_sources = \
 	%D%/attach.c %D%/attach.h \
 	%D%/calls.c %D%/calls.h \
-	%D%/captured.c %D%/captured.h \
 	%D%/carry.c %D%/carry.h \
 	%D%/check_calls.c %D%/check_calls.h \
 	%D%/compare.c %D%/compare.h \
-	%D%/cut.c %D%/cut.h \
 	%D%/enroll.c \
 	%D%/join.c \
 	%D%/gpu_view.c %D%/gpu_view.h \
 	%D%/messages.c \
 	%D%/programs.c %D%/programs.h \
 	%D%/registered.c \
-	%D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c \
 	%D%/stream_program.c %D%/stream_program.h \
 	%D%/stream_scratch.c %D%/stream_scratch.h \
 	%D%/watch.c %D%/watch.h

@@ -25,7 +25,6 @@
 #include "lib/run/args.h"
 #include "lib/run/request.h"
 #include "lib/stream/calls.h"
-#include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/stream.h"
@@ -214,7 +213,7 @@ static struct coll__signature signature_of(const struct coll_comm *comm,
                                            const struct coll__stream_call *call)
 {
     struct coll__signature sig =
-        coll__request_signature(&call->pb, &call->op, SERIES_ENGINE);
+        coll__request_signature(&call->pb, &call->op, SERIES_STREAM);
 
     if (!is_send(call)) {
         sig.collective = COLL_SEND;
@@ -318,5 +317,5 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch)
         return rc;
     rc = put_all(comm, batch, &list);
     free(list.pieces);
-    return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
+    return rc && !batch->is_captured ? coll__programs_failed(comm, rc) : rc;
 }

@@ -2,12 +2,11 @@
 /* programs.c - operations that streams carry out by themselves.  The devices of all ranks
  * are joined while the communicator is made; a call enqueues its whole plan
  * (lib/exec/stream_engine.c).  The host only carries messages between devices that do not
- * reach each other (carry.h).
+ * reach each other, and does steps that no device does (carry.h).
  *
  * A program is made at the first call of a shape.  Runs of a communicator follow each
- * other, whatever their streams and their path.  Each run takes a number on the stage, as
- * staged batches do, waits for the run before, and marks when the stream has passed it.
- * So programs share their scratch.  A captured run takes no number: it may be launched
+ * other, whatever their streams.  Each run takes a number on the stage, waits for the run
+ * before, and marks when the stream has passed it.  So programs share their scratch.  A captured run takes no number: it may be launched
  * any number of times, and the caller keeps the launches in order.
  *
  * The ranks' calls are compared only if COLL_CHECK asks for it (compare.c); a stream that
@@ -22,7 +21,7 @@
 #include "lib/run/request.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/gpu_view.h"
-#include "lib/stream/staged.h"
+#include "lib/device/cuda_stage.h"
 #include "lib/stream/stream_scratch.h"
 #include "lib/stream/watch.h"
 #include "lib/device/cuda.h"
@@ -49,7 +48,7 @@ struct coll__stream_programs {
 
 /* ---- the transport ------------------------------------------------------------ */
 
-int coll__queued_open(struct coll_comm *comm)
+int coll__programs_open(struct coll_comm *comm)
 {
     comm->stream->programs = calloc(1, sizeof(*comm->stream->programs));
     if (comm->stream->programs)
@@ -58,7 +57,7 @@ int coll__queued_open(struct coll_comm *comm)
     return COLL_ERR_NOMEM;
 }
 
-void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
+void coll__programs_set(struct coll_comm *comm, struct coll__stream_tp *tp)
 {
     int status;
 
@@ -70,16 +69,13 @@ void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp)
     pthread_mutex_unlock(&comm->failure.lock);
 }
 
-void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
+void coll__stream_reclaim(void)
+{
+    coll__stream_cuda_ipc.reclaim();
+    coll__stream_scratch_reclaim();
+}
 
 /* ---- calls ------------------------------------------------------------------- */
-
-static int queued_serves(const struct coll_comm *comm,
-                         const struct coll__batch *batch)
-{
-    (void)batch;
-    return comm->links.routes.streams != NULL;
-}
 
 /* A barrier's token is stored after its scratch. */
 static size_t scratch_len(const struct coll__prog *prog)
@@ -135,7 +131,7 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
         rc = have_all(comm, &batch->calls[0]);
     }
     if (rc == COLL_OK && !list->watch)
-        rc = coll__watch_begin(comm, comm->stream->staged->stage, &list->watch);
+        rc = coll__watch_begin(comm, comm->stream->stage, &list->watch);
     return rc;
 }
 
@@ -145,14 +141,14 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     const struct coll__stream_programs *list = comm->stream->programs;
     struct coll__prog *prog = list->now->prog;
     struct coll__signature sig =
-        coll__request_signature(&call->pb, &call->op, SERIES_ENGINE);
+        coll__request_signature(&call->pb, &call->op, SERIES_STREAM);
     const void *in = call->args.in;
     void *out = call->args.out;
     int moved, rc;
 
     if (is_void(call))
         return COLL_OK;
-    rc = coll__queued_put_copy(comm, call, &list->now->pb, stream);
+    rc = coll__programs_put_copy(comm, call, &list->now->pb, stream);
     if (rc)
         return rc;
     if (scratch_len(prog))
@@ -168,7 +164,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
 }
 
 /* If another rank has released the streams, wait a moment for its error message. */
-int coll__queued_failed(struct coll_comm *comm, int rc)
+int coll__programs_failed(struct coll_comm *comm, int rc)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     double until = coll__now() + NEWS_S;
@@ -192,7 +188,7 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
     int was = tp->ops->state(tp), rc = put(comm, call, stream);
 
     if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
-        return coll__queued_failed(comm, rc);
+        return coll__programs_failed(comm, rc);
     return rc;
 }
 
@@ -207,7 +203,7 @@ static void note(const struct coll__stream_programs *list,
 {
     for (int i = 0; i < batch->n; i++) {
         struct coll__signature sig = coll__request_signature(
-            &batch->calls[i].pb, &batch->calls[i].op, SERIES_ENGINE);
+            &batch->calls[i].pb, &batch->calls[i].op, SERIES_STREAM);
 
         coll__watch_note(list->watch, sig, number);
     }
@@ -218,9 +214,9 @@ static void note(const struct coll__stream_programs *list,
 static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
 {
     struct coll__watch *watch = comm->stream->programs->watch;
-    struct coll__streams *s = comm->stream->staged;
-    uint32_t number = s->stage->last + 1;
-    int rc = coll__stage_follow(s->stage, number - 1, batch->stream);
+    struct coll__stage *stage = comm->stream->stage;
+    uint32_t number = stage->last + 1;
+    int rc = coll__stage_follow(stage, number - 1, batch->stream);
 
     if (rc)
         return rc;
@@ -230,45 +226,41 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
         coll__watch_drop(watch, batch->n, number - 1);
         return rc;
     }
-    batch->ticket = s->stage->last = number;
-    return coll__stage_finish(s->stage, number, batch->stream);
+    batch->ticket = stage->last = number;
+    return coll__stage_finish(stage, number, batch->stream);
 }
 
-static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
+int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     int rc;
 
     if (comm->stream->gpu_view.nranks)
         batch->calls[0].pb.view = &comm->stream->gpu_view;
     rc = prepare(comm, batch);
-    batch->ticket = comm->stream->staged->stage->last;
+    batch->ticket = comm->stream->stage->last;
     if (rc)
         return rc;
     if (!batch->is_captured)
         return put_numbered(comm, batch);
-    if (!are_messages(batch))
+    if (!are_messages(batch)) {
         coll__prog_keep(comm->stream->programs->now->prog);
+        rc = coll__stream_scratch_hold(&comm->stream->programs->scratch,
+                                       batch->stream);
+        if (rc)
+            return rc;
+    }
     coll__watch_capture(comm->stream->programs->watch,
                         batch->calls[0].pb.collective);
     return put_batch(comm, batch);
 }
 
-static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
+int coll__programs_has_finished(const struct coll_comm *comm, uint32_t ticket)
 {
-    return coll__stage_is_at(comm->stream->staged->stage, STAGE_FINISHED,
-                             ticket);
+    return coll__stage_is_at(comm->stream->stage, STAGE_FINISHED, ticket);
 }
 
-const struct coll__path coll__path_queued = {
-    .name = "queued",
-    .is_watched = 1,
-    .serves = queued_serves,
-    .enqueue = queued_enqueue,
-    .has_finished = queued_has_finished,
-};
-
-void coll__queued_bytes(const struct coll_comm *comm,
-                        struct coll_mem_stats *stats)
+void coll__programs_bytes(const struct coll_comm *comm,
+                          struct coll_mem_stats *stats)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     const struct coll__stream_programs *list = comm->stream->programs;
@@ -283,14 +275,14 @@ void coll__queued_bytes(const struct coll_comm *comm,
 
 /* ---- the end ----------------------------------------------------------------- */
 
-int coll__queued_is_behind(const struct coll_comm *comm)
+int coll__programs_is_behind(const struct coll_comm *comm)
 {
     const struct coll__stream_programs *list = comm->stream->programs;
 
     return list && list->watch && coll__watch_is_behind(list->watch);
 }
 
-void coll__queued_leave(struct coll_comm *comm)
+void coll__programs_leave(struct coll_comm *comm)
 {
     if (comm->stream->programs && comm->stream->programs->watch)
         coll__watch_end(comm->stream->programs->watch);
@@ -304,13 +296,13 @@ void coll__stream_fail(struct coll_comm *comm, int status)
         tp->ops->release(tp, status);
 }
 
-void coll__queued_free(struct coll_comm *comm)
+void coll__programs_free(struct coll_comm *comm)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     struct coll__stream_programs *list = comm->stream->programs;
 
     if (tp) {
-        coll__queued_set(comm, NULL);
+        coll__programs_set(comm, NULL);
         tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
     }
     if (comm->stream->near)

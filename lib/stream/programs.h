@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* programs.h - the path of operations that streams carry out by themselves, for
- * calls.c and staged.c. */
+/* programs.h - operations as plans in streams, for calls.c. */
 #ifndef COLL_LIB_STREAM_PROGRAMS_H
 #define COLL_LIB_STREAM_PROGRAMS_H
 
@@ -13,30 +12,37 @@ struct coll_comm;
 struct coll_mem_stats;
 
 /* Make the state for programs.  COLL_OK or COLL_ERR_NOMEM, logged. */
-int coll__queued_open(struct coll_comm *comm);
+int coll__programs_open(struct coll_comm *comm);
 
 /* Set the stream transport, or NULL.  Another thread may fail the communicator meanwhile,
  * and then its streams are released. */
-void coll__queued_set(struct coll_comm *comm, struct coll__stream_tp *tp);
+void coll__programs_set(struct coll_comm *comm, struct coll__stream_tp *tp);
+
+/* Enqueue a batch; the stream's context is current.  COLL_OK and the ticket, or a status,
+ * logged: nothing was enqueued, or the communicator failed. */
+int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch);
+
+/* Has the stream passed the batch with this ticket?  Any thread. */
+int coll__programs_has_finished(const struct coll_comm *comm, uint32_t ticket);
 
 /* Has a stream still to pass an operation that it carries out by itself?  Captured ones
  * do not count. */
-int coll__queued_is_behind(const struct coll_comm *comm);
+int coll__programs_is_behind(const struct coll_comm *comm);
 
 /* Add what it holds. */
-void coll__queued_bytes(const struct coll_comm *comm,
-                        struct coll_mem_stats *stats);
+void coll__programs_bytes(const struct coll_comm *comm,
+                          struct coll_mem_stats *stats);
 
 /* The communicator is about to be destroyed: stop watching its streams. */
-void coll__queued_leave(struct coll_comm *comm);
+void coll__programs_leave(struct coll_comm *comm);
 
 /* Free the programs and unmap the other ranks' devices; the streams have passed all
  * operations, or the communicator has failed. */
-void coll__queued_free(struct coll_comm *comm);
+void coll__programs_free(struct coll_comm *comm);
 
 /* An enqueued operation has failed with rc: fail the communicator, with the message of
  * the rank that failed first.  Returns rc. */
-int coll__queued_failed(struct coll_comm *comm, int rc);
+int coll__programs_failed(struct coll_comm *comm, int rc);
 
 /* Is an operation one kernel?  Kernels wait for the other ranks' kernels, so only numbers
  * that are equal on all ranks decide. */
@@ -70,21 +76,22 @@ void coll__registered_numbers(const struct coll__registered found[N_BUFS],
 /* A program may carry out the call as the problem `as`, which may be in place when the
  * call is not: enqueue the copy of the input that is needed first, if any.  A status,
  * logged. */
-int coll__queued_put_copy(const struct coll_comm *comm,
-                          const struct coll__stream_call *call,
-                          const struct coll__problem *as, void *stream);
+int coll__programs_put_copy(const struct coll_comm *comm,
+                            const struct coll__stream_call *call,
+                            const struct coll__problem *as, void *stream);
 
 /* Compute a digest of the places of a call's buffers in registered memory, which should
  * be equal on all ranks; 0: no buffer is registered.  For COLL_CHECK.  A status,
  * logged. */
-int coll__queued_digest(const struct coll_comm *comm,
-                        const struct coll__stream_call *call, uint32_t *digest);
+int coll__programs_digest(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          uint32_t *digest);
 
 /* Describe these places, of this rank's call. */
 #define COLL__PLACES_TEXT 128
-void coll__queued_places(const struct coll_comm *comm,
-                         const struct coll__stream_call *call,
-                         char text[COLL__PLACES_TEXT]);
+void coll__programs_places(const struct coll_comm *comm,
+                           const struct coll__stream_call *call,
+                           char text[COLL__PLACES_TEXT]);
 
 /* ---- messages.c ---------------------------------------------------- */
 

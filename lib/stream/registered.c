@@ -8,7 +8,7 @@
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
 #include "lib/stream/programs.h"
-#include "lib/stream/staged.h"
+#include "lib/stream/calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "lib/algo/algo.h"
@@ -86,9 +86,9 @@ void coll__registered_numbers(const struct coll__registered found[N_BUFS],
 
 /* The copy is needed if the program is in place and the call is not
  * (coll__problem_read_direct()). */
-int coll__queued_put_copy(const struct coll_comm *comm,
-                          const struct coll__stream_call *call,
-                          const struct coll__problem *as, void *stream)
+int coll__programs_put_copy(const struct coll_comm *comm,
+                            const struct coll__stream_call *call,
+                            const struct coll__problem *as, void *stream)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
     struct coll__work work = {.kind = WORK_COPY, .stream = stream};
@@ -143,8 +143,9 @@ static uint32_t digest_of(const struct coll__stream_call *call,
     return (uint32_t)hash >> 1 | 1;
 }
 
-int coll__queued_digest(const struct coll_comm *comm,
-                        const struct coll__stream_call *call, uint32_t *digest)
+int coll__programs_digest(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          uint32_t *digest)
 {
     struct coll__registered found[N_BUFS];
     unsigned direct;
@@ -154,9 +155,9 @@ int coll__queued_digest(const struct coll_comm *comm,
     return rc;
 }
 
-void coll__queued_places(const struct coll_comm *comm,
-                         const struct coll__stream_call *call,
-                         char text[COLL__PLACES_TEXT])
+void coll__programs_places(const struct coll_comm *comm,
+                           const struct coll__stream_call *call,
+                           char text[COLL__PLACES_TEXT])
 {
     static const char *const names[N_BUFS] = {
         [BUF_IN] = "in", [BUF_OUT] = "out"};

@@ -8,7 +8,7 @@
 #include "lib/proof/plan_set.h"
 #include "lib/run/request.h"
 #include "lib/stream/programs.h"
-#include "lib/stream/staged.h"
+#include "lib/stream/calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/stream.h"

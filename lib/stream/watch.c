@@ -59,7 +59,7 @@ static _Atomic uint64_t *messages(struct coll_comm *comm,
         return NULL;
     return (sig->collective == COLL_SEND ? comm->calls.n_sent
                                          : comm->calls.n_received) +
-           SERIES_ENGINE * comm->size + sig->root;
+           SERIES_STREAM * comm->size + sig->root;
 }
 
 /* All ranks number collectives alike; two peers number their messages alike. */
@@ -69,7 +69,7 @@ static uint64_t next_seq(struct coll_comm *comm,
     _Atomic uint64_t *n = messages(comm, sig);
 
     if (!n)
-        n = &comm->calls.history[SERIES_ENGINE].n_started;
+        n = &comm->calls.history[SERIES_STREAM].n_started;
     return 1 + atomic_load_explicit(n, memory_order_relaxed);
 }
 
@@ -80,7 +80,7 @@ static void count(struct coll_comm *comm, const struct coll__signature *sig)
     if (n)
         atomic_store_explicit(n, sig->seq, memory_order_relaxed);
     else
-        coll__history_start(&comm->calls.history[SERIES_ENGINE], sig);
+        coll__history_start(&comm->calls.history[SERIES_STREAM], sig);
 }
 
 void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
@@ -137,7 +137,7 @@ static void tell_finished(struct coll__watch *watch, uint64_t from, uint64_t to)
 
     for (; to >= from && coll__history_get(&watch->calls, to, &sig); to--)
         if (!coll__is_p2p((enum coll_collective)sig.collective)) {
-            coll__history_end(&watch->comm->calls.history[SERIES_ENGINE],
+            coll__history_end(&watch->comm->calls.history[SERIES_STREAM],
                               sig.seq);
             return;
         }

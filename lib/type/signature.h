@@ -7,15 +7,13 @@
 #include "include/coll/coll.h"
 
 /* The operations of a communicator are numbered in the order of their calls, in several
- * series.  HOST: operations on buffers of the host.  STREAM: operations that start when a
- * stream of a device comes to them; their order among the host's differs between ranks.
- * QUEUED: operations that streams carry out without the host.  COMPARED: with COLL_CHECK
+ * series.  HOST: operations on buffers of the host.  STREAM: operations that streams carry
+ * out; their order among the host's differs between ranks.  COMPARED: with COLL_CHECK
  * calls for streams are compared when they are made, so these comparisons are numbered
  * among the host's. */
 enum coll__series {
     SERIES_HOST,
     SERIES_STREAM,
-    SERIES_ENGINE,
     N_HISTORIES,
     SERIES_COMPARED = N_HISTORIES,
     N_SERIES

@@ -81,23 +81,15 @@ enum coll__param_kind {
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
       "from the sender's memory, where the kernel allows it")                  \
-    X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|kernel|staged",            \
-      "how operations on GPU buffers are carried out: by streams alone, from " \
-      "GPU to GPU, as operations of the stream (queued) or by one kernel "     \
-      "that "                                                                  \
-      "waits for the other ranks' (kernel), or through pinned memory of the "  \
-      "host, where each call is compared with the other ranks' (staged); "     \
-      "auto: "                                                                 \
-      "by streams alone where all ranks of a host can, by a kernel if the "    \
-      "operation is small")                                                    \
+    X(CUDA_ENGINE, PARAM_CHOICE, "auto", "auto|stream|kernel",                 \
+      "how operations on GPU buffers of a host are carried out: as copies, "   \
+      "kernels and flags in the stream (stream), or as one kernel that waits " \
+      "for the other ranks' (kernel); auto: one kernel if the operation is "   \
+      "small and each rank has a GPU of its own")                              \
     X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \
       "its sender; 0: only what passes through the host is compared")          \
-    X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
-      "pinned memory through which a communicator's operations on GPU "        \
-      "buffers "                                                               \
-      "pass, in two halves by turns")                                          \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \

@@ -34,14 +34,14 @@ FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=1-3 COLL_TUNE_FILE=$(limits cuda_kernel_max=
     right 30 --ranks 4 --seed 13 random abort death
 FAKE_CUDA_IPC=0 right 30 --ranks 3 --seed 4 random
 CUDA_DEVICE_MAX_CONNECTIONS=1 right 30 --ranks 2 --seed 5 random
-COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5,6 --seed 8 random
+FAKE_CUDA_IPC=0 right 60 --ranks 1,2,5,6 --seed 8 random
 COLL_TUNE_FILE=$(limits cuda_slot=192 cuda_slots=1) right 40 --ranks 3,5 --seed 9 random
-COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
-COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
+FAKE_CUDA_IPC=0 COLL_TUNE_FILE=$(limits cuda_slot=32K) FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
+FAKE_CUDA_IPC=0 COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
 # several hosts: from GPU to GPU within each, carried by the host between them
 if [ "$(id -u)" = 0 ] && unshare -m true 2> "$err"; then
     FAKE_CUDA_DEVICES=2 right 60 --ranks 4,6 --hosts 2 --seed 14 random abort death
-    COLL_CUDA_STAGE=64K right 40 --ranks 6,8 --hosts 3 --seed 15 random
+    COLL_TUNE_FILE=$(limits cuda_slot=32K) right 40 --ranks 6,8 --hosts 3 --seed 15 random
     COLL_CHECK=1 right 40 --ranks 4 --hosts -2 --seed 16 random
     FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 \
         COLL_TUNE_FILE=$(limits cuda_kernel_max=1G) right 40 --ranks 8 --hosts 2 --seed 17 random abort death
@@ -83,7 +83,7 @@ FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right 30 --rank
     --seed 13 random
 FAKE_CUDA_DEVICES=4 COLL_TUNE_FILE=$(limits cuda_kernel_blocks=2) right 40 --ranks 2,4 replay abort death
 unset COLL_CUDA_ENGINE
-COLL_CUDA_ENGINE=staged right 40 --ranks 2,4,8 abort death
+FAKE_CUDA_IPC=0 right 40 --ranks 2,4,8 abort death
 
 # table COMMAND...: of a benchmark, which says where it was made, and no errors.
 table() {
@@ -112,8 +112,7 @@ for ipc in 1 0; do
         -t f32 -b 64K -e 64K -n 5 > "$out" 2> "$err" || fail "plans of a file: status $?"
     grep -q ' rabenseifner  *0$' "$out" || fail "not the file's plan"
 done
-# graphs: the same loop, launched; what ends with a barrier, too.  Without kernels all
-# passes through the host.
+# graphs: the same loop, launched; what ends with a barrier, too
 # shellcheck disable=SC2086
 if [ -f benchmarks/bench_kernel.c ]; then
     table tools/collrun -n 3 benchmarks/allreduce_bw -d cuda --graph $sizes
@@ -128,7 +127,7 @@ if [ -f benchmarks/bench_kernel.c ]; then
     [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 17 ] || fail "CSV of other columns"
 fi
 # shellcheck disable=SC2086
-table env COLL_CUDA_ENGINE=staged tools/collrun -n 2 benchmarks/allreduce_bw -d cuda --graph $sizes
+table env FAKE_CUDA_IPC=0 tools/collrun -n 2 benchmarks/allreduce_bw -d cuda --graph $sizes
 # what hides behind a kernel in another stream
 # shellcheck disable=SC2086
 if [ -f benchmarks/bench_kernel.c ]; then

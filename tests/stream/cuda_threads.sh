@@ -20,6 +20,6 @@ right() {
     echo "FAILED: COLL_CUDA_ENGINE=$engine ranks --threads $*"
     exit 1
 }
-right queued --ranks 3 --seed 14
+right stream --ranks 3 --seed 14
 right kernel --ranks 2 --seed 15
-right staged --ranks 3 --seed 16 random register abort
+

@@ -19,7 +19,7 @@ struct scene {
 };
 
 #define CARRIED "through the hosts where these do not reach each other: "
-#define STAGED "pass through the host: "
+#define PLAIN "pass through the host: "
 
 static const struct scene scenes[] = {
     {"go from GPU to GPU", "", "FAKE_CUDA_PEERS", "1", 1, 1, 2},
@@ -30,11 +30,11 @@ static const struct scene scenes[] = {
     {CARRIED,
      "; containers need --ipc=host --pid=host for CUDA IPC, and MIG has none",
      "FAKE_CUDA_IPC", "0", 1, 1, 1},
-    {STAGED,
+    {PLAIN,
      "rank 1 had no current CUDA context when the communicator was made; call "
      "cudaSetDevice() before",
      "FAKE_CUDA_PEERS", "1", 1, 0, 1},
-    {STAGED,
+    {PLAIN,
      "rank 1 had no CUDA driver in its process when the communicator was made",
      "FAKE_CUDA_PEERS", "1", 0, 0, 1},
 };

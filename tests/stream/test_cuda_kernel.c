@@ -96,7 +96,7 @@ static const struct choice {
 } choices[] = {
     {"auto", 256 * KIB, "2", "", 1, 0},   {"auto", 16384 * KIB, "2", "", 1, 1},
     {"auto", 0, "2", "", 0, 0},           {"auto", 256 * KIB, "1", "", 0, 0},
-    {"queued", 256 * KIB, "2", "", 0, 0}, {"kernel", 0, "2", "", 1, 1},
+    {"stream", 256 * KIB, "2", "", 0, 0}, {"kernel", 0, "2", "", 1, 1},
     {"kernel", 0, "1", "133=1", 1, 1},
 };
 
@@ -131,7 +131,7 @@ static int differ(struct world_rank *me)
     struct rank k;
 
     coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, me->rank ? 0 : 64 * KIB);
-    setenv("COLL_CUDA_ENGINE", me->rank ? "queued" : "auto", 1);
+    setenv("COLL_CUDA_ENGINE", me->rank ? "stream" : "auto", 1);
     WORLD_CHECK(me, !join(&k, me));
     WORLD_CHECK(me, is_kernel(&k, 1000) == 1);
     WORLD_CHECK(me, is_kernel(&k, MOST) == 0);
@@ -328,7 +328,7 @@ static int capture_first(struct world_rank *me)
 START_TEST(the_first_call_may_be_captured)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "queued", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "stream", 1);
     ck_assert_int_eq(staged_fork(1 + _i / 2, capture_first, NULL), 0);
 }
 END_TEST

@@ -81,7 +81,7 @@ START_TEST(all_ranks_get_what_they_should)
         set_scene(_i % 2);
         setenv("COLL_ALGO", algos[a], 1);
         if (_i / 2)
-            setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "queued", 1);
+            setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "stream", 1);
         if (!*algos[a])
             unsetenv("COLL_ALGO");
         ck_assert_int_eq(world_fork(RANKS, use, NULL, patient(60)), 0);

@@ -28,9 +28,9 @@ echo "beside a stream that waits: $(tail -n 1 "$out")"
 CUDA_DEVICE_MAX_CONNECTIONS=1 tests/transports/ucx_device wait > "$out" 2> "$err"
 echo "by one connection: $(tail -n 1 "$out")"
 
-COLL_CUDA_ENGINE=staged
+FAKE_CUDA_IPC=0
 COLL_TRANSPORTS=self,ucx
-export COLL_CUDA_ENGINE COLL_TRANSPORTS
+export FAKE_CUDA_IPC COLL_TRANSPORTS
 COLL_LOG=ucx:info tests/gpu/ranks --time 100 --rounds 30 --ranks 3 --seed 6 random > "$out" \
     2> "$err" || fail "ranks: status $?"
 ! grep -q ': wrong' "$out" || fail "ranks: wrong"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_cuda_staged.c - operations on GPU buffers by way of the host, over the fake
- * CUDA driver: every collective against what the host's buffers give, in pieces and
- * whole; groups, requests, streams. */
+/* test_cuda_plain.c - operations on GPU buffers where there are no kernels, over the fake
+ * CUDA driver: the host carries all messages and does all steps but copies.  Every
+ * collective against what the host's buffers give, in pieces and whole; groups, requests,
+ * streams. */
 #include "tests/support/staged_world.h"
 #include "tests/support/suite.h"
+#include "lib/util/limit.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -61,10 +63,10 @@ START_TEST(every_collective_gives_what_the_host_gives)
 }
 END_TEST
 
-/* Two slots of 8 KiB: most of them take many pieces. */
-START_TEST(what_exceeds_the_stage_goes_in_pieces)
+/* Slots of 8 KiB: most of them take many pieces. */
+START_TEST(what_exceeds_a_slot_goes_in_pieces)
 {
-    setenv("COLL_CUDA_STAGE", "16K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 8 << 10);
     ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
 }
 END_TEST
@@ -72,7 +74,7 @@ END_TEST
 START_TEST(ranks_may_be_threads_and_share_devices)
 {
     setenv("FAKE_CUDA_DEVICES", _i % 2 ? "2" : "4", 1);
-    setenv("COLL_CUDA_STAGE", "32K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 16 << 10);
     ck_assert_int_eq(staged_threads(_i, every_collective, NULL), 0);
 }
 END_TEST
@@ -122,10 +124,10 @@ static int all_to_all(struct world_rank *me)
     return staged_leave(&r);
 }
 
-/* _i: ranks.  With 64 KiB they do not fit side by side. */
+/* _i: ranks */
 START_TEST(a_group_exchanges_messages_side_by_side)
 {
-    setenv("COLL_CUDA_STAGE", _i % 2 ? "64K" : "1M", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, _i % 2 ? 4 << 10 : 1 << 20);
     ck_assert_int_eq(staged_fork(_i, all_to_all, NULL), 0);
 }
 END_TEST
@@ -207,7 +209,7 @@ static int standing_still(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_call_waits_for_nothing_and_streams_keep_its_order)
 {
-    setenv("COLL_CUDA_STAGE", "16K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 8 << 10);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", _i % 2 ? "1" : "8", 1);
     ck_assert_int_eq(staged_fork(_i, standing_still, NULL), 0);
 }
@@ -319,20 +321,19 @@ static int other_kinds(struct world_rank *me)
 /* _i: ranks */
 START_TEST(pinned_memory_goes_where_device_memory_does)
 {
-    setenv("COLL_CUDA_STAGE", "8K", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
     ck_assert_int_eq(staged_fork(_i, other_kinds, NULL), 0);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cuda_staged");
-    TCase *tc = tcase_create("cuda_staged");
+    Suite *suite = suite_create("cuda_plain");
+    TCase *tc = tcase_create("cuda_plain");
 
-    
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_collective_gives_what_the_host_gives, 1, 5);
-    tcase_add_loop_test(tc, what_exceeds_the_stage_goes_in_pieces, 1, 5);
+    tcase_add_loop_test(tc, what_exceeds_a_slot_goes_in_pieces, 1, 5);
     tcase_add_loop_test(tc, ranks_may_be_threads_and_share_devices, 2, 4);
     tcase_add_loop_test(tc, a_group_exchanges_messages_side_by_side, 1, 6);
     tcase_add_test(tc, requests_are_started_on_streams_again_and_again);
