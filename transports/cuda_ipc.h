@@ -165,8 +165,6 @@ static inline size_t cuda_ipc_words_at(const struct cuda_ipc *tp, int owner,
 static inline size_t cuda_ipc_kernel_slots_at(const struct cuda_ipc *tp,
                                               int owner, int from)
 {
-    if (tp->base.kernel.most == SIZE_MAX)
-        return cuda_ipc_slots_at(tp, owner, from);
     return cuda_ipc_words_at(tp, 0, tp->local_size) +
            (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
                tp->base.kernel.slot;
@@ -187,8 +185,6 @@ static inline size_t cuda_ipc_inbox_len(const struct cuda_ipc *tp)
 {
     if (!tp->base.kernel.most)
         return cuda_ipc_slots_at(tp, 0, tp->local_size);
-    if (tp->base.kernel.most == SIZE_MAX)
-        return cuda_ipc_words_at(tp, 0, tp->local_size);
     return cuda_ipc_kernel_slots_at(tp, 0, tp->local_size);
 }
 

@@ -99,9 +99,7 @@ static struct cuda_ipc_way way_of(const struct meeting *m, int a, int b)
     return (struct cuda_ipc_way){.slots = at,
                                  .words = words,
                                  .kernel_slots =
-                                     tp->base.kernel.most == SIZE_MAX
-                                         ? at
-                                         : words + n_slots * 2 * CUDA_IPC_WORD};
+                                     words + n_slots * 2 * CUDA_IPC_WORD};
 }
 
 /* The lowest rank makes it. */

@@ -91,19 +91,12 @@ static size_t kernel_most(struct cuda_ipc *tp,
 static void choose_slot(struct cuda_ipc *tp, int may_shrink)
 {
     struct coll__stream_kernel *kernel = &tp->base.kernel;
-    size_t more = 2 * CUDA_IPC_WORD;
+    size_t len = round_up(min_size(kernel->most, MOST_KERNEL_SLOT), 64), more;
 
-    kernel->slot = tp->base.slot;
-    if (kernel->most != SIZE_MAX) {
-        size_t len = round_up(min_size(kernel->most, MOST_KERNEL_SLOT), 64);
-
-        kernel->slot = min_size(kernel->slot, len);
-        more += kernel->slot;
-    }
+    kernel->slot = min_size(tp->base.slot, len);
+    more = kernel->slot + 2 * CUDA_IPC_WORD;
     if (may_shrink && tp->base.slot > 2 * more)
         tp->base.slot -= round_up(more / 2, CUDA_IPC_WORD); /* of two */
-    if (kernel->most == SIZE_MAX)
-        kernel->slot = tp->base.slot;
 }
 
 void cuda_ipc__decide(struct cuda_ipc *tp, const struct cuda_ipc_wish *wishes)
