@@ -28,7 +28,7 @@ static uint32_t number_of(const struct coll__carried *run, int is_captured)
 
 static struct coll__slot_flag *word_of(const struct coll__stage *words)
 {
-    return (struct coll__slot_flag *)coll__stage_word(words, STAGE_READY);
+    return (struct coll__slot_flag *)coll__stage_word(words, STAGE_BEGUN);
 }
 
 /* ---- ids ----------------------------------------------------------------------- */
@@ -388,7 +388,7 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
         atomic_fetch_add(&run->n_begun, 1);
         atomic_fetch_add(&p->n_begun, 1);
     }
-    status = coll__cuda_wait_write(stream, coll__stage_flag(words, STAGE_READY),
+    status = coll__cuda_wait_write(stream, coll__stage_flag(words, STAGE_BEGUN),
                                    IS_FREE, number_of(run, is_captured));
     if (status && !is_captured)
         has_begun(run);

@@ -745,20 +745,20 @@ int coll_op_destroy(enum coll_op op);
  *            is host memory that is not pinned); or the memory is of another
  *            GPU than the stream; or the stream is NULL and no context is
  *            current.
- *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, libcoll was built
- *            without CUDA, or COLL_CUDA_STAGE is too small.
+ *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, or libcoll was
+ *            built without CUDA, here or on another rank.
  *            COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT: the calls of the ranks do not
- *            match.  The call returns this if operations pass through the host,
- *            or with COLL_CHECK=1.  Otherwise it is found when a stream makes
- *            no progress, and coll_comm_async_error() returns it.
+ *            match.  The call returns this with COLL_CHECK=1.  Otherwise it is
+ *            found when the host carries a message, or when a stream makes no
+ *            progress, and coll_comm_async_error() returns it.
  * Threads:   As for operations on host buffers.  The library starts its
  *            progress thread, which carries out or watches what streams wait
  *            for.
  * Cost:      Device memory, up to 64 MiB a rank, from the creation of a
- *            communicator whose ranks' GPUs are connected; pinned memory
- *            (COLL_CUDA_STAGE) from the first operation that passes through the
- *            host, kept for later communicators; a call of the driver for each
- *            copy and each hand-over.  Freeing device memory waits for all
+ *            communicator whose ranks' GPUs are connected; pinned memory, as
+ *            much, from the first message that the host carries, kept for later
+ *            communicators; a call of the driver for each copy and each
+ *            hand-over.  Freeing device memory waits for all
  *            streams of the context.  A stream may be waiting for the next call
  *            of this thread; so free device memory before the operation or
  *            after it has ended, above all where ranks are threads of one
@@ -1388,7 +1388,7 @@ struct coll_mem_stats {
     size_t shared;  /* on the host: shared by its ranks, to pass messages;
                      * every rank counts all of it */
     size_t pinned;  /* on the host: GPU buffers pass through it; the next
-                     * communicator takes it over (COLL_CUDA_STAGE) */
+                     * communicator takes it over */
     size_t device;  /* on this rank's GPU: slots that other ranks write to,
                      * scratch and kernel programs of operations on streams */
     size_t mapped;  /* on other ranks' GPUs, mapped into this process: slots,

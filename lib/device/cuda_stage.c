@@ -115,10 +115,11 @@ static int make(void *ctx, size_t len, struct coll__stage **out)
 fail_base:
     coll__device_host.free(stage->base, len + COLL__STAGE_WORDS);
 fail:
-    log_error("cuda",
-              "no pinned memory of %zu bytes for a communicator's "
-              "streams; see ulimit -l, or set COLL_CUDA_STAGE to less",
-              len);
+    log_error(
+        "cuda",
+        "no pinned memory of %zu bytes for a communicator's "
+        "streams; see ulimit -l, or set cuda_slot to less in a tuning file",
+        len);
     free(own);
     free(stage);
     return status;

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_stage.h - stages: pinned memory of the host for data between streams and ranks,
- * and words by which a stream and the host hand it to each other.
+/* cuda_stage.h - stages: pinned memory of the host for data that streams and the host hand
+ * to each other, and words by which streams tell how far they are.
  *
- * Uses of a stage are numbered, from 1 on and modulo 2^32, in the order in which the
- * streams come to them:
- *
- *   ready     written by the stream: the host may work on uses up to this number
- *   done      stored by the host: streams that wait for uses up to this may go on
- *   finished  written by the stream: it touches the stage no more for uses up to this
- *   idle      stored by the host, for graphs, which repeat their uses: a launch may
- *             begin (lib/stream/captured.h, which counts from 1 in each launch)
+ *   begun     written by a stream: a run has begun (transports/proxy.h)
+ *   finished  written by a stream: it touches the stage no more for uses up to this
+ *             number; uses are numbered, from 1 on and modulo 2^32, in the order in which
+ *             the streams come to them
+ *   spare     to try what streams do
  *
  * Pinning memory does not wait for streams.  Unpinning waits for all streams of the
  * context (driver 580 on an H100), and one of them may wait for this very thread.  So a
@@ -24,10 +21,9 @@
 #include <stdint.h>
 
 enum coll__stage_word {
-    STAGE_READY,
-    STAGE_DONE,
+    STAGE_BEGUN,
     STAGE_FINISHED,
-    STAGE_IDLE,
+    STAGE_SPARE,
     N_STAGE_WORDS
 };
 

@@ -100,8 +100,8 @@ static int try_flags(void *ctx, void *stream)
         return status;
     for (int w = 0; w < N_STAGE_WORDS; w++)
         atomic_store(coll__stage_word(stage, (enum coll__stage_word)w), 0);
-    flags[0] = coll__stage_flag(stage, STAGE_READY);
-    flags[1] = coll__stage_flag(stage, STAGE_DONE);
+    flags[0] = coll__stage_flag(stage, STAGE_BEGUN);
+    flags[1] = coll__stage_flag(stage, STAGE_SPARE);
     status = coll__cuda_try_flags(stream, flags);
     for (int w = 0; w < N_STAGE_WORDS; w++)
         atomic_store(coll__stage_word(stage, (enum coll__stage_word)w), 0);

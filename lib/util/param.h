@@ -89,7 +89,7 @@ enum coll__param_kind {
     X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \
-      "its sender; 0: only what passes through the host is compared")          \
+      "its sender; 0: only what the host carries is compared")                 \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \
