@@ -198,9 +198,6 @@ static void close_tp(struct coll__stream_tp *tp, int is_orderly)
 
     if (!is_inherited)
         close_own(p, is_orderly);
-    if (p->bounce)
-        coll__device_cuda.free(p->bounce, p->base.slot);
-    p->bounce = NULL;
     p->inner = NULL;
     if (inner)
         inner->ops->close(inner, is_orderly);
@@ -281,12 +278,8 @@ int coll__proxy_open(const struct coll__proxy_env *env,
 
     if (p)
         p->lanes = calloc(4 * n, sizeof(*p->lanes));
-    if (p && env->has_no_kernels)
-        p->bounce = coll__device_cuda.alloc(env->slot);
-    if (!p || !p->lanes || !marks || (env->has_no_kernels && !p->bounce)) {
+    if (!p || !p->lanes || !marks) {
         log_error("cuda", "no memory for the streams of %d ranks", env->size);
-        if (p && p->bounce)
-            coll__device_cuda.free(p->bounce, env->slot);
         if (p)
             free(p->lanes);
         free(marks);

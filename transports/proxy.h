@@ -40,7 +40,7 @@ struct coll__proxy_env {
     int n_slots; /* and slot: as in struct coll__stream_tp, at most
                                     * inner's */
     size_t slot;
-    int has_no_kernels; /* then the calling thread's context is the device's */
+    int has_no_kernels;
 };
 
 struct proxy;
@@ -95,6 +95,7 @@ struct proxy_slot {
 struct proxy_lane {
     struct proxy *tp;
     int peer, is_send, channel;
+    int n_slots; /* of the host's steps one, since the stream waits for each */
     size_t slot_len;
     struct coll__stage *stage; /* a flag for each slot, then the slots */
     struct proxy_slot *slots;  /* [n_slots] */
@@ -124,9 +125,6 @@ struct proxy {
     struct coll__carried *gone; /* whose graphs are gone, for the owner */
     int is_closed;
     int n_ids, *free_ids, n_free;
-    void
-        *bounce; /* device memory of a slot's length, if there are no kernels */
-    int n_works; /* of the run that is being enqueued, so far; the caller's */
     atomic_int failure; /* what release() was told */
     atomic_int
         n_begun; /* begins that have not been announced; not those of graphs */
@@ -199,7 +197,7 @@ void proxy__forget(struct coll__carried *run);
 
 /* ---- proxy_work.c --------------------------------------------------------- */
 
-/* Return the name of the first of the messages to oneself that steps of the host are. */
+/* Return the name of the messages to oneself that steps of the host are. */
 struct coll__message proxy__own(const struct proxy *p);
 
 int proxy__work(struct coll__stream_tp *tp, const struct coll__work *work);

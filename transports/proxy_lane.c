@@ -66,7 +66,7 @@ static void lane_free(struct proxy_lane *lane)
 /* Set the flags, which an earlier user may have released. */
 static void clear_flags(const struct proxy_lane *lane)
 {
-    for (int s = 0; s < lane->tp->base.n_slots; s++) {
+    for (int s = 0; s < lane->n_slots; s++) {
         atomic_store(&flag_of(lane, s)->released, 0);
         atomic_store(&flag_of(lane, s)->state, COLL__SLOT_EMPTY);
     }
@@ -75,8 +75,9 @@ static void clear_flags(const struct proxy_lane *lane)
 static int lane_new(struct proxy *p, const struct coll__message *of,
                     int is_send, struct proxy_lane **out)
 {
-    int n = p->base.n_slots, status = COLL_ERR_NOMEM;
-    size_t slot_len = (of->peer == p->base.rank ? 2 : 1) * p->base.slot;
+    int is_own = of->peer == p->base.rank, status = COLL_ERR_NOMEM;
+    int n = is_own ? 1 : p->base.n_slots;
+    size_t slot_len = (is_own ? 2 : 1) * p->base.slot;
     struct proxy_lane *lane = calloc(1, sizeof(*lane));
 
     if (lane)
@@ -93,6 +94,7 @@ static int lane_new(struct proxy *p, const struct coll__message *of,
     }
     lane->tp = p;
     lane->peer = of->peer;
+    lane->n_slots = n;
     lane->slot_len = slot_len;
     lane->is_send = is_send;
     lane->channel = of->n < COLL__ASIDE ? p->env.channel : p->env.channel_aside;
@@ -105,7 +107,7 @@ static int lane_new(struct proxy *p, const struct coll__message *of,
 
 static void release(const struct proxy_lane *lane)
 {
-    for (int s = 0; s < lane->tp->base.n_slots; s++)
+    for (int s = 0; s < lane->n_slots; s++)
         atomic_store(&flag_of(lane, s)->released, 1);
 }
 
@@ -336,7 +338,7 @@ uint64_t proxy__lanes_held(const struct proxy *p, int *peer)
     for (int i = 0; i < 4 * p->base.size; i++) {
         const struct proxy_lane *lane = atomic_load(&p->lanes[i]);
 
-        for (int s = 0; lane && s < p->base.n_slots; s++) {
+        for (int s = 0; lane && s < lane->n_slots; s++) {
             const struct coll__slot_flag *flag = flag_of(lane, s);
             uint32_t state = atomic_load(&flag->state);
 

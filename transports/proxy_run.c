@@ -252,12 +252,15 @@ static struct coll__carried *
 run_new(const struct proxy *p, const struct coll__planned *messages, int n)
 {
     struct coll__carried *run = calloc(1, sizeof(*run));
-    size_t most = (size_t)n + 1, n_pieces = 1;
+    size_t most = 1, n_pieces = 1;
 
     if (!run)
         return NULL;
     for (int i = 0; i < n; i++)
-        n_pieces += (size_t)count_pieces(p, &messages[i]);
+        if (is_hosts(p, &messages[i])) {
+            most++;
+            n_pieces += (size_t)count_pieces(p, &messages[i]);
+        }
     run->lists = calloc(most, sizeof(*run->lists));
     run->pieces = calloc(n_pieces, sizeof(*run->pieces));
     run->sigs = calloc(most, sizeof(*run->sigs));
@@ -293,10 +296,8 @@ static void add_work(struct coll__carried *run, struct proxy_list *list,
 {
     run->works[run->n_works] = m->work;
     for (size_t at = 0; at < m->len; at += p->base.slot, list->n++)
-        run->pieces[list->first + list->n] =
-            (struct proxy_piece){.len = min_size(p->base.slot, m->len - at),
-                                 .slot = list->n % p->base.n_slots,
-                                 .what = run->n_works};
+        run->pieces[list->first + list->n] = (struct proxy_piece){
+            .len = min_size(p->base.slot, m->len - at), .what = run->n_works};
     run->n_works++;
 }
 
@@ -372,12 +373,11 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
 {
     struct proxy *p = (struct proxy *)tp;
     struct coll__stage *words = atomic_load(&p->words);
-    int is_captured = coll__cuda_streams.is_captured(stream);
-    int status = tp->ops->state(tp);
+    int status = tp->ops->state(tp), is_captured;
 
-    p->n_works = 0;
     if (status || (!run->n_lists && !p->base.n_carried))
         return status;
+    is_captured = coll__cuda_streams.is_captured(stream);
     atomic_fetch_add(&run->n_users, 1);
     if (is_captured) {
         atomic_fetch_add(&p->n_graphs, 1);

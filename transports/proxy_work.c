@@ -2,7 +2,7 @@
 /* proxy_work.c - steps that the host does for a stream: the caller's own reductions, and
  * all that is no copy where the device has no kernels.
  *
- * They go through a lane of this rank to itself, whose slots have two halves:
+ * They go through a lane of this rank to itself, whose slot has two halves:
  *
  *     stream                                   host
  *     wait empty
@@ -40,9 +40,9 @@ static int put_copy(const struct proxy *p, const struct coll__work *copy)
 
     if (!coll__stream_is_hosts(&p->base, copy))
         return p->base.streams->enqueue(copy);
-    first.dst = p->bounce;
+    first.dst = p->base.bounce;
     first.is_dst_host = 0;
-    second.src = p->bounce;
+    second.src = p->base.bounce;
     second.is_src_host = 0;
     status = p->base.streams->enqueue(&first);
     return status ? status : p->base.streams->enqueue(&second);
@@ -100,7 +100,6 @@ static int put_piece(struct proxy *p, const struct coll__work *work)
     struct coll__slot slot;
     int status;
 
-    own.n = p->n_works++;
     proxy__slot(p, &own, 1, &slot);
     status = streams->wait_bits(work->stream, slot.flag, EMPTY);
     if (status == COLL_OK)

@@ -80,9 +80,12 @@ int coll__stream_relay(struct coll__stream_tp *tp,
     struct coll__work take = *work;
     int status = tp->ops->state(tp);
 
-    if (!(from->n & COLL__DIRECT))
+    if (!(from->n & COLL__DIRECT)) {
         take.src = in.at;
+        take.is_src_host = in.is_host != 0;
+    }
     take.dst = work->dst ? work->dst : out.at;
+    take.is_dst_host = work->dst ? work->is_dst_host : out.is_host != 0;
     take.next = work->dst ? out.at : NULL;
     if (status == COLL_OK)
         status = tp->streams->wait_two(take.stream, flags, before);

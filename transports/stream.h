@@ -130,6 +130,8 @@ struct coll__stream_tp {
      * owner. */
     int is_carrier;
     int has_no_kernels; /* the device does nothing but copies */
+    void *
+        bounce; /* then: device memory of a slot's length, of the runs to come */
 };
 
 /* Does the host carry messages with that rank, which compares them?  tp may be NULL. */

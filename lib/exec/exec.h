@@ -68,8 +68,8 @@ int coll__prog_advance(struct coll__prog *prog, int *moved);
 int coll__prog_reached(struct coll__prog *prog);
 
 /* keep(): note that a graph holds a run of the program from now on, and may launch it at
- * any time.  may_go(): may the program's memory on the device be freed?  It may if no
- * graph holds a run and the stream has passed all runs. */
+ * any time.  may_go(): may the program be destroyed?  If the device or the host works with
+ * what is in it, it may if no graph holds a run and the stream has passed all runs. */
 void coll__prog_keep(struct coll__prog *prog);
 int coll__prog_may_go(struct coll__prog *prog);
 

@@ -128,6 +128,7 @@ struct coll__stream_run {
     void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: the steps in the device's memory, from the first run on */
     int status;  /* of the last start */
+    int has_works; /* the host does steps, with what is in the program */
     struct coll__carried
         *carried; /* from the first run on, if the transport plans */
     void (*forget)(

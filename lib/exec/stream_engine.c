@@ -346,10 +346,12 @@ static int put_kernel(struct coll__prog *prog)
 static void add_work(const struct coll__prog *prog, struct coll__work work,
                      struct coll__planned *planned, int *n)
 {
-    if (work.len && coll__stream_is_hosts(prog->routes->streams, &work) &&
-        work.kind != WORK_COPY)
-        planned[(*n)++] =
-            (struct coll__planned){.len = work.len, .work = work, .is_work = 1};
+    if (!work.len || work.kind == WORK_COPY ||
+        !coll__stream_is_hosts(prog->routes->streams, &work))
+        return;
+    planned[(*n)++] =
+        (struct coll__planned){.len = work.len, .work = work, .is_work = 1};
+    prog->on_stream->has_works = 1;
 }
 
 static void add_step(const struct coll__prog *prog, int i,
@@ -468,7 +470,8 @@ void coll__prog_keep(struct coll__prog *prog) { prog->is_kept = 1; }
 
 int coll__prog_may_go(struct coll__prog *prog)
 {
-    if (prog->engine != &coll__engine_stream || !prog->on_stream->plan)
+    if (prog->engine != &coll__engine_stream ||
+        (!prog->on_stream->plan && !prog->on_stream->has_works))
         return 1;
     return !prog->is_kept &&
            prog->device->streams->reached(prog->on_stream->mark) == COLL_OK;

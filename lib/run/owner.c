@@ -46,7 +46,7 @@ static void forget_all(void);
 
 static struct coll__lock list_lock = COLL__LOCK(forget_all);
 static struct coll_comm *first, **last = &first; /* under it */
-atomic_int coll__n_active;
+atomic_int coll__n_active, coll__n_streaming;
 
 /* In a child after fork(): nobody moves the parent's communicators. */
 static void forget_all(void)
@@ -54,6 +54,7 @@ static void forget_all(void)
     first = NULL;
     last = &first;
     atomic_store_explicit(&coll__n_active, 0, memory_order_relaxed);
+    atomic_store_explicit(&coll__n_streaming, 0, memory_order_relaxed);
 }
 
 /* ---- the list; locked ------------------------------------------------------ */

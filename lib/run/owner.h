@@ -67,6 +67,9 @@ enum coll__found coll__active_look(struct coll__sleep *sleep);
 
 extern atomic_int coll__n_active __attribute__((visibility("hidden")));
 
+/* Communicators for whose streams there is something to carry; changed by their owners. */
+extern atomic_int coll__n_streaming __attribute__((visibility("hidden")));
+
 /* As coll__active_move_all(); returns whether anything moved.  Costs one load if no
  * communicator is active. */
 static inline int coll__active_move(void)

@@ -223,9 +223,8 @@ static int set_problem(struct coll_request *request, struct coll_comm *comm,
 int coll__channel_of(const struct coll_comm *comm,
                      const struct coll__problem *pb, enum coll__series series)
 {
-    if (series == SERIES_COMPARED)
-        return coll__is_p2p(pb->collective) ? CHANNEL_P2P_STREAM
-                                            : CHANNEL_STREAM;
+    if (series == SERIES_COMPARED) /* of messages; see lib/stream/compare.c */
+        return CHANNEL_P2P_STREAM;
     if (coll__is_p2p(pb->collective))
         return CHANNEL_P2P;
     return coll__problem_total(pb) <= comm->settings.overtake ? CHANNEL_SMALL

@@ -47,7 +47,7 @@ struct coll__run {
     /* What runs: progress.c. */
     struct coll__queue queues[COLL__CHANNELS];
     struct coll__ended ended; /* of sends and receives, by their requests */
-    int n_running;            /* in all queues, and jobs of streams */
+    int n_running;            /* in all queues */
     int has_streams;          /* from the first call for one on */
     int n_streaming;          /* batches of streams that are under way */
     int n_captured; /* in graphs, each of which may begin at any time */

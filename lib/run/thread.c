@@ -74,6 +74,14 @@ static enum coll__found look(struct coll__sleep *sleep)
     return coll__active_move_all();
 }
 
+/* What streams do rings no bell. */
+static double longest_nap(void)
+{
+    if (atomic_load_explicit(&coll__n_streaming, memory_order_relaxed))
+        return NAP_FIRST;
+    return self.has_core ? COLL__NAP : NAP_SHARED;
+}
+
 /* Sleep until there is something to move.  Returns 1, without a sleep, if a last look
  * found something.  *nap is the length of the sleep if news may not wake this
  * thread. */
@@ -88,7 +96,7 @@ static int doze(double *nap)
     if (is_stopping())
         return 0;
     coll__sleep(&sleep, has_bell ? SLEEP_MOST : *nap);
-    *nap = min_double(*nap * 1.5, self.has_core ? COLL__NAP : NAP_SHARED);
+    *nap = min_double(*nap * 1.5, longest_nap());
     return 0;
 }
 

@@ -72,6 +72,7 @@ static int stream_join(struct coll_comm *comm,
 
     (void)options;
     s->is_plain = r >= 0 && without < 0;
+    coll__stream_choose_plain(comm);
     if (r >= 0)
         snprintf(s->no_streams, sizeof(s->no_streams), "rank %d %s", r,
                  describe(lacks[r]));

@@ -56,7 +56,11 @@ struct coll__stream {
         *near; /* until the communicator is made: the devices that
                                    * reach each other, if not all do */
     int is_plain; /* the devices are not joined: from its first call on the host carries
-                   * everything */
+                   * everything, through these slots */
+    struct {
+        int n_slots;
+        size_t slot; /* bytes */
+    } plain;
     struct coll__view gpu_view; /* how near the ranks' GPUs are; nranks 0:
                                  * the GPUs are not joined */
     struct coll__carry carry;
@@ -87,6 +91,9 @@ enum coll__lack {
  * anything, join their devices; collective.  A status, logged. */
 enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
+
+/* Choose the slots of a communicator that may be plain, while it is made. */
+void coll__stream_choose_plain(struct coll_comm *comm);
 
 /* At this rank's first call in a communicator that is_plain, as owner: have the host carry
  * everything, and do all steps but copies; nothing is exchanged.  A status, logged. */

@@ -26,6 +26,9 @@ static void count(struct coll_comm *comm, int is_under_way)
 
     carry->is_under_way = is_under_way;
     comm->run->n_streaming += change;
+    if (change)
+        atomic_fetch_add_explicit(&coll__n_streaming, change,
+                                  memory_order_relaxed);
 }
 
 static void count_graphs(struct coll_comm *comm, int has_graphs)

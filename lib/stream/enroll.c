@@ -50,7 +50,8 @@ int coll__stream_enroll(struct coll_comm *comm, const char *who, void *ptr,
 
     if (rc)
         return rc;
-    if (comm->links.routes.streams && !comm->links.routes.streams->n_carried)
+    if (comm->links.routes.streams && !comm->stream->is_plain &&
+        !comm->links.routes.streams->n_carried)
         return exchange(comm, who, ptr, bytes, is_new);
     log_info("api",
              "%s: nothing to do, not all ranks read each other's GPUs (%s)",

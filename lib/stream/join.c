@@ -27,7 +27,8 @@
 
 /* What each rank says. */
 struct offer {
-    int32_t status; /* can its streams do their part? */
+    int32_t status;   /* can its streams do their part, */
+    int32_t can_copy; /* or at least copy? */
     int32_t n;      /* slots between two ranks, */
     uint64_t len;   /* of so many bytes, as ranks of its host share them */
     char why[160];
@@ -98,32 +99,33 @@ static int try_flags(void *ctx, void *stream)
 
     if (status)
         return status;
-    for (int w = 0; w < N_STAGE_WORDS; w++)
-        atomic_store(coll__stage_word(stage, (enum coll__stage_word)w), 0);
+    atomic_store(coll__stage_word(stage, STAGE_BEGUN), 0);
+    atomic_store(coll__stage_word(stage, STAGE_SPARE), 0);
     flags[0] = coll__stage_flag(stage, STAGE_BEGUN);
     flags[1] = coll__stage_flag(stage, STAGE_SPARE);
     status = coll__cuda_try_flags(stream, flags);
-    for (int w = 0; w < N_STAGE_WORDS; w++)
-        atomic_store(coll__stage_word(stage, (enum coll__stage_word)w), 0);
+    atomic_store(coll__stage_word(stage, STAGE_BEGUN), 0);
+    atomic_store(coll__stage_word(stage, STAGE_SPARE), 0);
     coll__stage_put(stage);
     return status;
 }
 
-/* Load the kernels, and try what streams do; in the device's context. */
-static int try_streams(const struct coll__cuda_home *home)
+/* Try what streams do, and load the kernels; in the device's context. */
+static int try_streams(const struct coll__cuda_home *home, int32_t *can_copy)
 {
     void *stream = NULL;
     int status = coll__cuda_stream_create(&stream);
 
     if (status == COLL_OK)
-        status = coll__cuda_prepare(stream);
-    if (status == COLL_OK)
         status = try_flags(home->ctx, stream);
+    *can_copy = status == COLL_OK;
+    if (status == COLL_OK)
+        status = coll__cuda_prepare(stream);
     coll__cuda_stream_destroy(stream);
     return status;
 }
 
-static int try_device(void)
+static int try_device(int32_t *can_copy)
 {
     struct coll__cuda_home home;
     int was, status = coll__cuda_home_of(NULL, &home);
@@ -132,7 +134,7 @@ static int try_device(void)
         status = coll__cuda_go_in(&home, &was);
     if (status)
         return status;
-    status = try_streams(&home);
+    status = try_streams(&home, can_copy);
     coll__cuda_go_out(was);
     return status;
 }
@@ -141,7 +143,7 @@ static struct offer offer_of(const struct coll__stream_tp *near)
 {
     struct offer mine = {.n = near->n_slots, .len = near->slot};
 
-    mine.status = try_device();
+    mine.status = try_device(&mine.can_copy);
     if (mine.status)
         snprintf(mine.why, sizeof(mine.why), "%s", coll_last_error());
     else if (mine.n < 1)
@@ -173,6 +175,15 @@ static int judge(const struct offer *all, int size, struct coll__proxy_env *env)
     return -1;
 }
 
+static int can_all_copy(const struct offer *all, int size)
+{
+    int r = 0;
+
+    while (r < size && all[r].can_copy)
+        r++;
+    return r == size;
+}
+
 /* Collective; *unable: the first rank that cannot, or -1.  A status, logged. */
 static int agree(struct coll_comm *comm, struct coll__proxy_env *env,
                  int *unable)
@@ -188,18 +199,32 @@ static int agree(struct coll_comm *comm, struct coll__proxy_env *env,
         snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
                  "the streams of rank %d cannot do their part: %.*s", *unable,
                  (int)sizeof(mine.why) - 1, all[*unable].why);
+    comm->stream->is_plain = *unable >= 0 && can_all_copy(all, comm->size);
     free(all);
     return COLL_OK;
+}
+
+/* They are the same on all ranks, which have compared their tuning files. */
+void coll__stream_choose_plain(struct coll_comm *comm)
+{
+    int n =
+        (int)min_size(max_size(coll__limit(LIMIT_CUDA_SLOTS), 1), MOST_SLOTS);
+    size_t slot = coll__limit(LIMIT_CUDA_SLOT) / SLOT_UNIT * SLOT_UNIT;
+    size_t most = slot_most(comm->size, n);
+
+    comm->stream->plain.n_slots = n;
+    comm->stream->plain.slot = slot ? min_size(slot, most) : most;
 }
 
 static void do_without(struct coll_comm *comm)
 {
     struct coll__stream_tp *near = comm->stream->near;
 
-    log_info("comm", "GPU buffers pass through the host: %s",
+    log_info("comm", "GPU buffers %s: %s",
+             comm->stream->is_plain ? "pass through the host"
+                                    : "cannot be used",
              comm->stream->no_streams);
     comm->stream->near = NULL;
-    comm->stream->is_plain = 1;
     near->ops->close(near, 1);
 }
 
@@ -228,14 +253,10 @@ static int open_all(struct coll_comm *comm, struct coll__proxy_env *env)
     return coll__comm_gpus_meet(comm);
 }
 
-/* Slots that are the same on all ranks by what they have compared (lib/util/limit.h). */
 int coll__stream_join_plain(struct coll_comm *comm)
 {
-    size_t n = min_size(max_size(coll__limit(LIMIT_CUDA_SLOTS), 1), MOST_SLOTS);
-    size_t slot = coll__limit(LIMIT_CUDA_SLOT) / SLOT_UNIT * SLOT_UNIT;
-    size_t most = slot_most(comm->size, (int)n);
-    struct coll__proxy_env env = {.n_slots = (int)n,
-                                  .slot = slot ? min_size(slot, most) : most,
+    struct coll__proxy_env env = {.n_slots = comm->stream->plain.n_slots,
+                                  .slot = comm->stream->plain.slot,
                                   .has_no_kernels = 1};
     struct coll__stream_tp *tp;
     int rc = comm->stream->programs ? COLL_OK : coll__programs_open(comm);

@@ -6,8 +6,9 @@
  *
  * A program is made at the first call of a shape.  Runs of a communicator follow each
  * other, whatever their streams.  Each run takes a number on the stage, waits for the run
- * before, and marks when the stream has passed it.  So programs share their scratch.  A captured run takes no number: it may be launched
- * any number of times, and the caller keeps the launches in order.
+ * before, and marks when the stream has passed it.  So programs share their scratch.  A
+ * captured run takes no number: it may be launched any number of times, and the caller
+ * keeps the launches in order.
  *
  * The ranks' calls are compared only if COLL_CHECK asks for it (compare.c); a stream that
  * stands still is noticed in any case (watch.h).
@@ -77,6 +78,21 @@ void coll__stream_reclaim(void)
 
 /* ---- calls ------------------------------------------------------------------- */
 
+/* Have scratch, and behind it what copies between pinned memory go through where there are
+ * no kernels. */
+static int have_scratch(struct coll_comm *comm, size_t len)
+{
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    struct coll__stream_scratch *scratch = &comm->stream->programs->scratch;
+    size_t more = tp->has_no_kernels ? tp->slot : 0;
+    int rc =
+        len + more ? coll__stream_scratch_have(scratch, len + more) : COLL_OK;
+
+    if (rc == COLL_OK && more)
+        tp->bounce = (unsigned char *)scratch->at + len;
+    return rc;
+}
+
 /* A barrier's token is stored after its scratch. */
 static size_t scratch_len(const struct coll__prog *prog)
 {
@@ -109,9 +125,8 @@ static int have_all(struct coll_comm *comm,
                                        &list->now);
     }
     return rc ? rc
-              : coll__stream_scratch_have(&list->scratch,
-                                          scratch_len(list->now->prog) +
-                                              token_len(call));
+              : have_scratch(comm,
+                             scratch_len(list->now->prog) + token_len(call));
 }
 
 static int are_messages(const struct coll__batch *batch)
@@ -127,6 +142,8 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
+        if (rc == COLL_OK)
+            rc = have_scratch(comm, 0);
     } else {
         rc = have_all(comm, &batch->calls[0]);
     }
@@ -242,13 +259,12 @@ int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch)
         return rc;
     if (!batch->is_captured)
         return put_numbered(comm, batch);
-    if (!are_messages(batch)) {
+    if (!are_messages(batch))
         coll__prog_keep(comm->stream->programs->now->prog);
-        rc = coll__stream_scratch_hold(&comm->stream->programs->scratch,
-                                       batch->stream);
-        if (rc)
-            return rc;
-    }
+    rc = coll__stream_scratch_hold(&comm->stream->programs->scratch,
+                                   batch->stream);
+    if (rc)
+        return rc;
     coll__watch_capture(comm->stream->programs->watch,
                         batch->calls[0].pb.collective);
     return put_batch(comm, batch);

@@ -174,8 +174,7 @@ static int find_peer(struct coll__watch *watch)
     return peer;
 }
 
-/* Has the stage come to the first unfinished call?  Staged calls before it have their own
- * deadlines. */
+/* Has the stage come to the first unfinished call? */
 static int is_next(const struct coll__watch *watch)
 {
     return coll__stage_is_at(watch->stage, STAGE_FINISHED,

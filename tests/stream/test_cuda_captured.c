@@ -216,6 +216,44 @@ static int other_kinds(struct world_rank *me)
     return staged_leave(&r);
 }
 
+/* So many other shapes later, a graph still has what it needs. */
+static int late_launch(struct world_rank *me)
+{
+    int32_t *at, *pinned;
+    struct staged_rank r;
+    CUgraphExec exec;
+    enum coll_op op;
+    int p = me->size;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = numbers(0);
+    pinned = (int32_t *)fake_words(COUNT);
+    WORLD_CHECK(me, !coll_op_create_user(add, NULL, 1, &op));
+    begin(r.stream);
+    WORLD_CHECK(me, !coll_allreduce(pinned, pinned, COUNT, COLL_I32, op, r.comm,
+                                    r.stream));
+    exec = end(r.stream);
+    WORLD_CHECK(me, !coll_op_destroy(op));
+    for (size_t n = 1; n <= 140; n++)
+        WORLD_CHECK(me, !coll_allreduce(at, at, n, COLL_I32, COLL_MAX, r.comm,
+                                        r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    for (int i = 0; i < COUNT; i++)
+        pinned[i] = i;
+    OK(cu.GraphLaunch(exec, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    for (int i = 0; i < COUNT; i++)
+        WORLD_CHECK(me, pinned[i] == p * i);
+    OK(cu.GraphExecDestroy(exec));
+    return staged_leave(&r);
+}
+
+START_TEST(a_graph_keeps_what_the_host_needs_for_it)
+{
+    ck_assert_int_eq(staged_fork(2, late_launch, NULL), 0);
+}
+END_TEST
+
 /* _i: ranks, which reach each other's GPUs or not: the host does functions anyway */
 START_TEST(messages_and_functions_are_launched_too)
 {
@@ -425,6 +463,9 @@ static int wait_in_vain(struct world_rank *me)
     OK(cu.GraphLaunch(exec, r.stream));
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(at, me->size, me->size));
+    if (how ==
+        LEAVES) /* of a graph nobody knows but its slots that it stands still */
+        world_hurry(r.comm, patient(1));
     if (me->rank == me->size - 1 && go(&r, how))
         return 1;
     if (me->rank == me->size - 1 && how == LEAVES)
@@ -464,6 +505,7 @@ int main(void)
     tcase_add_loop_test(tc, ranks_may_be_threads, 2, 4);
     tcase_add_loop_test(tc, each_engine_launches_every_collective, 0, 30);
     tcase_add_loop_test(tc, messages_and_functions_are_launched_too, 2, 5);
+    tcase_add_test(tc, a_graph_keeps_what_the_host_needs_for_it);
     tcase_add_loop_test(tc, graphs_and_calls_take_turns, 1, 4);
     tcase_add_loop_test(tc, a_capture_that_cannot_take_it_is_told, 0, 2);
     tcase_add_loop_test(tc, what_graphs_had_is_given_back, 0, 2);

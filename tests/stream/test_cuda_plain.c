@@ -326,6 +326,47 @@ START_TEST(pinned_memory_goes_where_device_memory_does)
 }
 END_TEST
 
+/* Registered memory is nothing to it; and a graph that outlives the communicator passes. */
+static int end_early(struct world_rank *me)
+{
+    struct staged_rank r;
+    CUgraphExec exec;
+    CUgraph graph;
+    int32_t *at, *pinned;
+    void *buf;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = numbers_from(1);
+    pinned = (int32_t *)fake_words(COUNT);
+    WORLD_CHECK(me, !coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM, r.comm,
+                                    r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, !coll_mem_alloc_device(&buf, 4 * COUNT, -1));
+    WORLD_CHECK(me, !coll_mem_register(r.comm, buf, 4 * COUNT));
+    WORLD_CHECK(me, !coll_mem_deregister(r.comm, buf));
+    WORLD_CHECK(me, !coll_mem_free(buf));
+    OK(cu.StreamBeginCapture(r.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    WORLD_CHECK(me, !coll_allreduce(pinned, pinned + COUNT / 2, COUNT / 2,
+                                    COLL_I32, COLL_SUM, r.comm, r.stream));
+    OK(cu.StreamEndCapture(r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphLaunch(exec, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, coll_comm_destroy(r.comm) == COLL_OK);
+    OK(cu.GraphLaunch(exec, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    OK(cu.GraphExecDestroy(exec));
+    OK(cu.GraphDestroy(graph));
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(what_ends_early_harms_nothing)
+{
+    ck_assert_int_eq(staged_fork(_i, end_early, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_plain");
@@ -341,6 +382,7 @@ int main(void)
                         1, 4);
     tcase_add_loop_test(tc, host_and_device_send_their_own_bytes, 2, 5);
     tcase_add_test(tc, a_communicator_ends_when_its_streams_have_come_to_all);
+    tcase_add_loop_test(tc, what_ends_early_harms_nothing, 1, 4);
     tcase_add_loop_test(tc, pinned_memory_goes_where_device_memory_does, 1, 4);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
