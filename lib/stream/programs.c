@@ -202,11 +202,10 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
                    void *stream)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
-    int was = tp->ops->state(tp), rc = put(comm, call, stream);
+    int rc = put(comm, call, stream);
 
-    if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
-        return coll__programs_failed(comm, rc);
-    return rc;
+    return rc && tp->ops->state(tp) != COLL_OK ? coll__programs_failed(comm, rc)
+                                               : rc;
 }
 
 static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)

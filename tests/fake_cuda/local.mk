@@ -21,6 +21,8 @@ tests_fake_cuda_few_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 if !HAVE_NVCC
 fake_image = %D%/image.c
 endif
+# for tests without kernels
+no_image = lib/device/cuda_no_image.c
 # libcuda.so.1: a driver without a device (tests/fake_cuda/README.md)
 check_LTLIBRARIES += tests/fake_cuda/libcuda.la
 tests_fake_cuda_libcuda_la_SOURCES = %D%/fake.h \

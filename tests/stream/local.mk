@@ -18,6 +18,7 @@ tests_stream_test_cuda_captured_CFLAGS = $(fake_cflags)
 tests_stream_test_cuda_captured_LDADD = $(fake_lib)
 EXTRA_tests_stream_test_cuda_captured_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/stream/test_cuda_plain
+tests_stream_test_cuda_plain_SOURCES = %D%/test_cuda_plain.c $(no_image)
 tests_stream_test_cuda_plain_CFLAGS = $(fake_cflags)
 tests_stream_test_cuda_plain_LDADD = $(fake_lib)
 EXTRA_tests_stream_test_cuda_plain_DEPENDENCIES = tests/fake_cuda/libcuda.la

@@ -5,6 +5,7 @@
  * streams. */
 #include "tests/support/staged_world.h"
 #include "tests/support/suite.h"
+#include "lib/device/cuda_kernels.h"
 #include "lib/util/limit.h"
 
 #include <stdatomic.h>
@@ -59,6 +60,7 @@ static int every_collective(struct world_rank *me)
 /* _i: ranks */
 START_TEST(every_collective_gives_what_the_host_gives)
 {
+    ck_assert_msg(!coll__cuda_image[0], "there are kernels");
     ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
 }
 END_TEST

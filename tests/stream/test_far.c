@@ -247,13 +247,10 @@ static int stay_on_hosts(struct world_rank *me)
 /* _i: on a host each, two of them on one, or all; these read each other's GPUs, or not. */
 START_TEST(calls_on_pinned_memory_return)
 {
-    int n = _i < 2 ? 1 + _i : 4;
-
-    far_hosts();
     if (_i == 3)
         setenv("FAKE_CUDA_IPC", "0", 1);
     ck_assert_int_eq(
-        world_fork(_i < 2 ? 2 + _i : 4, stay_on_hosts, &n, patient(60)), 0);
+        far_fork(_i < 2 ? 2 + _i : 4, _i < 2 ? 1 + _i : 4, stay_on_hosts), 0);
 }
 END_TEST
 
