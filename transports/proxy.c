@@ -140,7 +140,7 @@ static void bytes(const struct coll__stream_tp *tp,
         p->inner->ops->bytes(p->inner, stats);
 }
 
-/* ---- opened and closed --------------------------------------------------------------- */
+/* ---- opened and closed ----------------------------------------------------------- */
 
 void proxy__drop(struct proxy *p)
 {
@@ -156,7 +156,8 @@ void proxy__drop(struct proxy *p)
     free(p);
 }
 
-/* Wait for the streams, which have been released: nothing else may use their slots before. */
+/* Wait for the streams, which have been released: nothing else may use their slots
+ * before. */
 static void drain(const struct proxy *p)
 {
     int was;
@@ -167,8 +168,8 @@ static void drain(const struct proxy *p)
     coll__cuda_go_out(was);
 }
 
-/* In a child of the process that opened it: other threads may have been using it, so it
- * is kept, not freed. */
+/* In a child of the process that opened it: other threads may have been using it, so it is
+ * kept, not freed. */
 static void keep(struct proxy *p)
 {
     static struct proxy *volatile inherited;

@@ -37,8 +37,7 @@ struct coll__proxy_env {
     struct coll__tp *const
         *to; /* [size]: the host's transports, which live longer */
     int channel, channel_aside; /* of theirs, for no other use */
-    int n_slots; /* and slot: as in struct coll__stream_tp, at most
-                                    * inner's */
+    int n_slots; /* and slot: as in struct coll__stream_tp, at most inner's */
     size_t slot;
     int has_no_kernels;
 };
@@ -90,8 +89,8 @@ struct proxy_slot {
     int is_busy;
 };
 
-/* The messages to or from one rank, or the host's steps (proxy_work.c).  The caller's thread makes it; then only the owner
- * uses it, but for its memory. */
+/* The messages to or from one rank, or the host's steps (proxy_work.c).  The caller's
+ * thread makes it; then only the owner uses it, but for its memory. */
 struct proxy_lane {
     struct proxy *tp;
     int peer, is_send, channel;
@@ -136,8 +135,9 @@ struct proxy {
     uint64_t n_runs; /* of collectives, announced so far */
 };
 
-/* Join the ranks that `inner` does not reach; if it reaches all, the host does only steps.
- * Every rank calls it with the same numbers; nothing is exchanged.  Pinned memory is taken when a run needs it.
+/* Join the ranks that `inner` does not reach; if it reaches all, the host does only
+ * steps.  Every rank calls it with the same numbers; nothing is exchanged.  Pinned memory
+ * is taken when a run needs it.
  *
  * Ownership: *tp is the caller's, to be closed, and owns inner then.
  * Errors:    COLL_ERR_NOMEM; logged.

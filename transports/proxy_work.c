@@ -133,7 +133,7 @@ int proxy__work(struct coll__stream_tp *tp, const struct coll__work *work)
     return status;
 }
 
-/* ---- the host's part ------------------------------------------------------------------ */
+/* ---- the host's part ------------------------------------------------------------- */
 
 void proxy__do_work(const struct coll__work *work, unsigned char *half,
                     unsigned char *other, size_t len)

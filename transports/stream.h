@@ -265,10 +265,10 @@ struct coll__stream_transport {
 
 /* Enqueue a message to, or from, a peer within reach, of slot bytes at most.  A send is
  * of work's src.  A receive does `work` with the message as its src: a copy, or a
- * reduction.  With COLL__DIRECT a send does not read src, and a receive does `work` with its own
- * work->src.  After such a send, settle makes the sender's stream wait until the receiver
- * has read the message; until then nothing may change the bytes.  Each returns a status,
- * logged; after release() the status given there, and nothing is enqueued. */
+ * reduction.  With COLL__DIRECT a send does not read src, and a receive does `work` with
+ * its own work->src.  After such a send, settle makes the sender's stream wait until the
+ * receiver has read the message; until then nothing may change the bytes.  Each returns a
+ * status, logged; after release() the status given there, and nothing is enqueued. */
 int coll__stream_send(struct coll__stream_tp *tp,
                       const struct coll__message *to,
                       const struct coll__work *work);

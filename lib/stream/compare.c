@@ -10,7 +10,8 @@
  * Nothing is enqueued, so this works while a stream is being captured.
  *
  * The empty messages use the channel of messages that are carried, which has no others
- * between these ranks.  So their order does not depend on the caller's messages between host buffers.
+ * between these ranks.  So their order does not depend on the caller's messages
+ * between host buffers.
  */
 #include "lib/comm/comm.h"
 #include "lib/plan/plan.h"

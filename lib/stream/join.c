@@ -29,8 +29,8 @@
 struct offer {
     int32_t status;   /* can its streams do their part, */
     int32_t can_copy; /* or at least copy? */
-    int32_t n;      /* slots between two ranks, */
-    uint64_t len;   /* of so many bytes, as ranks of its host share them */
+    int32_t n;        /* slots between two ranks, */
+    uint64_t len;     /* of so many bytes, as ranks of its host share them */
     char why[160];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_program.h - the programs of a communicator's calls for streams, by the calls' shapes.
+/* stream_program.h - the programs of a communicator's calls for streams, by shape.
  *
  * A program is made at the first call of a shape, when an algorithm is chosen.  A later
  * call of the shape finds it by a hash, and nothing is priced.  As owner.

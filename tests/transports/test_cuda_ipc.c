@@ -104,7 +104,8 @@ static int send_to(struct stream_rank *rank, int peer, int n, CUdeviceptr src,
                    size_t len)
 {
     struct coll__message to = {.peer = peer, .n = n};
-    struct coll__work work = {.src = (void *)src, .len = len, .stream = rank->s};
+    struct coll__work work = {
+        .src = (void *)src, .len = len, .stream = rank->s};
 
     return coll__stream_send(rank->tp, &to, &work);
 }
