@@ -100,14 +100,13 @@ static void fill_buffers(const struct world_rank *me, const struct buffers *b)
         }
 }
 
-static int send_to(struct stream_rank *rank, int peer, int n, CUdeviceptr src,
+static int send_to(struct stream_rank *r, int peer, int n, CUdeviceptr src,
                    size_t len)
 {
     struct coll__message to = {.peer = peer, .n = n};
-    struct coll__work work = {
-        .src = (void *)src, .len = len, .stream = rank->s};
+    struct coll__work work = {.src = (void *)src, .len = len, .stream = r->s};
 
-    return coll__stream_send(rank->tp, &to, &work);
+    return coll__stream_send(r->tp, &to, &work);
 }
 
 static int recv_from(struct stream_rank *rank, int peer, int n,
