@@ -22,4 +22,12 @@ struct fake_counts {
 /* All since the process began; a graph's nodes count at each launch. */
 void fake_cuda_counts(struct fake_counts *counts);
 
+/* What this thread has called of the driver. */
+struct fake_calls {
+    uint64_t all;
+    uint64_t pointers; /* of these: questions about a pointer */
+};
+
+void fake_cuda_calls(struct fake_calls *calls);
+
 #endif

@@ -197,6 +197,7 @@ CUresult kernel_run(struct work *w, struct stream *s);
 
 /* For fake_cuda_counts(): what is put into a stream (counts.c). */
 void counts_add(const struct work *w);
+void counts_add_call(const char *entry);
 
 /* The same when a kernel goes through a plan, which it finds in memory: 0, or -1. */
 int counts_add_plan(const uint64_t *params, struct context *ctx);

@@ -37,6 +37,7 @@ unit_tests += tests/run/test_order
 tests_run_test_order_CFLAGS = $(check_cflags)
 tests_run_test_order_LDADD = libworld.la $(check_lib)
 unit_tests += tests/run/test_hot
+tests_run_test_hot_SOURCES = %D%/test_hot.c $(hot)
 tests_run_test_hot_CFLAGS = $(check_cflags)
 tests_run_test_hot_LDADD = libworld.la $(check_lib)
 endif

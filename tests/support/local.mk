@@ -8,6 +8,9 @@ stream_fixture = %D%/stream_fixture.c %D%/stream_fixture.h %D%/stream_hosts.c \
 stream_lib = $(fake_lib) -lm
 endif
 
+# what a thread allocates, locks and asks of the system
+hot = %D%/hot.c %D%/hot.h
+
 # bootstraps and the control connections
 boot_world = %D%/boot_world.c %D%/boot_world.h
 
