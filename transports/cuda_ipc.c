@@ -38,16 +38,18 @@ static int is_legacy(const void *stream)
     return !stream || stream == COLL__LEGACY_STREAM;
 }
 
-static int takes(struct coll__stream_tp *base, void *stream)
+static int was_reset(const struct coll__stream_tp *base)
 {
     const struct cuda_ipc *tp = of(base);
-    struct coll__cuda_place place;
-    int device;
-    int status = coll__cuda_enter(stream, &place);
 
-    if (status)
-        return status;
-    coll__cuda_leave();
+    return tp->map && coll__cuda_whose(tp->map, NULL) != WHOSE_HOSTS;
+}
+
+static int takes(struct coll__stream_tp *base, void *stream,
+                 const struct coll__cuda_place *place)
+{
+    const struct cuda_ipc *tp = of(base);
+
     if (tp->base.kernel.why[0]) {
         log_error("cuda", "%s", tp->base.kernel.why);
         return COLL_ERR_UNSUPPORTED;
@@ -59,28 +61,20 @@ static int takes(struct coll__stream_tp *base, void *stream)
                   "own (cudaStreamCreateWithFlags(), cudaStreamNonBlocking)");
         return COLL_ERR_INVALID;
     }
-    if (place.ctx == tp->home.ctx && tp->map &&
-        coll__cuda_whose(tp->map, &device) != WHOSE_HOSTS) {
-        log_error("cuda",
-                  "GPU %d was reset since the communicator was made; make a "
-                  "new communicator after a reset",
-                  place.device);
-        return COLL_ERR_INVALID;
-    }
-    if (place.ctx == tp->home.ctx)
+    if (place->ctx == tp->home.ctx)
         return COLL_OK;
-    if (place.device != tp->home.device)
+    if (place->device != tp->home.device)
         log_error(
             "cuda",
             "the stream is of GPU %d and the communicator of GPU "
             "%d; give it a stream of the GPU that was current when it was "
             "made",
-            place.device, tp->home.device);
+            place->device, tp->home.device);
     else
         log_error("cuda",
                   "the stream is of another context of GPU %d than the "
                   "communicator; let both be of the primary one",
-                  place.device);
+                  place->device);
     return COLL_ERR_INVALID;
 }
 
@@ -143,6 +137,7 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .reclaim = cuda_ipc__reclaim,
     .reaches = reaches,
     .takes = takes,
+    .was_reset = was_reset,
     .slot = find_slot,
     .enroll = cuda_ipc__enroll,
     .dismiss = cuda_ipc__dismiss,

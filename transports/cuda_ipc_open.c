@@ -223,7 +223,9 @@ static int prepare(struct opening *o)
 {
     int status = lacks(o->inbox.why, coll__cuda_stream_create(&o->stream));
 
-    return status ? status : lacks(o->inbox.why, coll__cuda_prepare(o->stream));
+    return status ? status
+                  : lacks(o->inbox.why,
+                          coll__cuda_prepare(o->stream, &o->tp->base.kernels));
 }
 
 /* Test stream writes before anything relies on them; the place is that of the rank's

@@ -33,10 +33,10 @@ static struct reg *first(const struct cuda_ipc *tp)
 static int judge(const struct cuda_ipc *tp, const unsigned char *ptr,
                  size_t len, struct cuda_ipc_part *mine)
 {
-    int device = -1;
+    struct coll__cuda_owner owner;
 
-    if (!len || coll__cuda_whose(ptr, &device) != WHOSE_DEVICES ||
-        device != tp->home.device) {
+    if (!len || coll__cuda_whose(ptr, &owner) != WHOSE_DEVICES ||
+        owner.device != tp->home.device) {
         snprintf(mine->why, CUDA_IPC_WHY,
                  "it is no memory of GPU %d, of which the communicator is",
                  tp->home.device);

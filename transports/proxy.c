@@ -28,11 +28,19 @@ static int reaches(const struct coll__stream_tp *tp, int peer, char *why,
     return COLL_OK;
 }
 
-static int takes(struct coll__stream_tp *tp, void *stream)
+static int takes(struct coll__stream_tp *tp, void *stream,
+                 const struct coll__cuda_place *place)
 {
-    struct proxy *p = of(tp);
+    struct coll__stream_tp *inner = of(tp)->inner;
 
-    return p->inner ? p->inner->ops->takes(p->inner, stream) : COLL_OK;
+    return inner ? inner->ops->takes(inner, stream, place) : COLL_OK;
+}
+
+static int was_reset(const struct coll__stream_tp *tp)
+{
+    const struct coll__stream_tp *inner = of(tp)->inner;
+
+    return inner && inner->ops->was_reset(inner);
 }
 
 static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
@@ -214,6 +222,7 @@ static const struct coll__stream_transport proxy = {
     .close = close_tp,
     .reaches = reaches,
     .takes = takes,
+    .was_reset = was_reset,
     .slot = find_slot,
     .kernel_slot = find_kernel_slot,
     .enroll = enroll,
@@ -264,6 +273,7 @@ static void set_up(struct proxy *p, const struct coll__proxy_env *env,
                                        .has_no_kernels = env->has_no_kernels};
     p->env = *env;
     p->inner = env->inner;
+    p->base.kernels = p->inner ? p->inner->kernels : NULL;
     find_carried(p);
     atomic_init(&p->n_users, 1);
     pthread_mutex_init(&p->lock, NULL);

@@ -17,8 +17,9 @@ static struct coll__slot slot_of(const struct coll__stream_tp *tp,
 }
 
 /* Enqueue work of the device, or of the host. */
-static int enqueue(struct coll__stream_tp *tp, const struct coll__work *work)
+static int enqueue(struct coll__stream_tp *tp, struct coll__work *work)
 {
+    work->kernels = tp->kernels;
     return coll__stream_is_hosts(tp, work) ? tp->ops->work(tp, work)
                                            : tp->streams->enqueue(work);
 }
@@ -90,7 +91,7 @@ int coll__stream_relay(struct coll__stream_tp *tp,
     if (status == COLL_OK)
         status = tp->streams->wait_two(take.stream, flags, before);
     if (status == COLL_OK)
-        status = tp->streams->enqueue(&take);
+        status = enqueue(tp, &take);
     if (status == COLL_OK)
         status = tp->streams->write_two(take.stream, flags, after);
     return status;
@@ -98,9 +99,10 @@ int coll__stream_relay(struct coll__stream_tp *tp,
 
 int coll__stream_work(struct coll__stream_tp *tp, const struct coll__work *work)
 {
+    struct coll__work own = *work;
     int status = tp->ops->state(tp);
 
-    return status ? status : enqueue(tp, work);
+    return status ? status : enqueue(tp, &own);
 }
 
 int coll__stream_settle(struct coll__stream_tp *tp,

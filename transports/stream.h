@@ -85,6 +85,8 @@ struct coll__planned {
 /* The messages of a run that the host carries. */
 struct coll__carried;
 
+struct coll__cuda_place;
+
 /* What move() did. */
 struct coll__moved {
     int is_any; /* something moved */
@@ -130,6 +132,7 @@ struct coll__stream_tp {
      * owner. */
     int is_carrier;
     int has_no_kernels; /* the device does nothing but copies */
+    const void *kernels; /* struct coll__work's, or NULL */
     void *
         bounce; /* then: device memory of a slot's length, of the runs to come */
 };
@@ -191,9 +194,13 @@ struct coll__stream_transport {
     int (*reaches)(const struct coll__stream_tp *tp, int peer, char *why,
                    size_t len);
 
-    /* Can messages be enqueued into this stream?  COLL_ERR_INVALID is logged
-     * with the remedy. */
-    int (*takes)(struct coll__stream_tp *tp, void *stream);
+    /* Can messages be enqueued into this stream, which is at that place?  Ask before a
+     * run is begun.  COLL_ERR_INVALID is logged with the remedy. */
+    int (*takes)(struct coll__stream_tp *tp, void *stream,
+                 const struct coll__cuda_place *place);
+
+    /* Was the device reset since the ranks joined?  Costs a call of the driver. */
+    int (*was_reset)(const struct coll__stream_tp *tp);
 
     /* Return the slot by which a stream sends or receives message n of the run; the peer
      * is within reach. */

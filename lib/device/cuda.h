@@ -22,7 +22,7 @@ extern const struct coll__buffers coll__cuda_buffers;
  *            COLL_ERR_SYSTEM, COLL_ERR_NOMEM; logged.
  * Threads:   any.
  */
-int coll__cuda_prepare(void *stream);
+int coll__cuda_prepare(void *stream, const void **kernels);
 
 /* Put a step into its stream, without an event at its end: for plans that only the
  * stream orders, and for captures.

@@ -2,8 +2,8 @@
 /* cuda_launch.c - steps as copies and kernels in a stream.
  *
  * Kernels belong to a context.  struct place holds the kernels of a context, which are
- * looked up by name at first use.  Places are few and are kept for ever, except for those
- * of devices that were reset.
+ * looked up by name at first use.  Places are few and stay where they are; only those of
+ * devices that were reset are used again.
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -34,8 +34,7 @@ struct place {
     CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
 };
 
-static struct place places[MOST_PLACES];
-static int n_places;
+static struct place places[MOST_PLACES]; /* without ctx: it is free */
 static struct coll__lock lock = COLL__LOCK(NULL);
 
 /* ---- the kernels of a context ------------------------------------------------ */
@@ -83,18 +82,22 @@ static CUresult load(const struct coll__cuda *cuda, struct place *place)
     return rc;
 }
 
-static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
+static struct place *place_with(CUcontext ctx)
+{
+    for (int i = 0; i < MOST_PLACES; i++)
+        if (places[i].ctx == ctx)
+            return &places[i];
+    return NULL;
+}
+
+/* Load the kernels of a context. */
+static int make_place(const struct coll__cuda *cuda, CUcontext ctx,
                       struct place **out)
 {
-    struct place *place = places;
+    struct place *place = *out = place_with(NULL);
     CUresult rc;
 
-    while (place < places + n_places && place->ctx != ctx)
-        place++;
-    *out = place;
-    if (place < places + n_places)
-        return COLL_OK;
-    if (n_places == MOST_PLACES) {
+    if (!place) {
         log_error("cuda",
                   "more than %d CUDA contexts are in use; use the devices' "
                   "primary contexts",
@@ -104,14 +107,21 @@ static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
     if (!has_kernels())
         return COLL_ERR_UNSUPPORTED;
     memset(place, 0, sizeof(*place));
-    place->ctx = ctx;
     rc = cuda->cuCtxPushCurrent(ctx);
     if (!rc) {
         rc = load(cuda, place);
+        if (!rc)
+            place->ctx = ctx;
         cuda->cuCtxPopCurrent(&ctx);
     }
-    n_places += !rc;
     return coll__cuda_status(rc, "loading the kernels");
+}
+
+static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
+                      struct place **out)
+{
+    *out = place_with(ctx);
+    return *out ? COLL_OK : make_place(cuda, ctx, out);
 }
 
 /* Find the place of a stream's context; the lock is held. */
@@ -165,6 +175,7 @@ static int get_kernel(const struct coll__cuda *cuda, struct place *place,
     return status;
 }
 
+/* The lock is held. */
 static int find_kernel(const struct coll__cuda *cuda,
                        const struct coll__work *work, CUfunction *kernel,
                        unsigned *blocks)
@@ -174,15 +185,27 @@ static int find_kernel(const struct coll__cuda *cuda,
 
     if (status == COLL_OK)
         status = get_kernel(cuda, place, work, kernel);
-    if (status)
-        return status;
-    if (!*kernel) {
-        log_error("cuda", "no kernel for type %d and operation %d",
-                  (int)work->type, (int)work->op);
-        return COLL_ERR_UNSUPPORTED;
+    if (status == COLL_OK)
+        *blocks = place->most_blocks;
+    return status;
+}
+
+/* In a place whose kernels have all been looked up nothing changes, so it is read without
+ * the lock. */
+static int find(const struct coll__cuda *cuda, const struct coll__work *work,
+                CUfunction *kernel, unsigned *blocks)
+{
+    struct place *place = (struct place *)work->kernels;
+    int status;
+
+    if (place) {
+        *blocks = place->most_blocks;
+        return get_kernel(cuda, place, work, kernel);
     }
-    *blocks = coll__cuda_blocks(work->len, place->most_blocks);
-    return COLL_OK;
+    coll__lock(&lock);
+    status = find_kernel(cuda, work, kernel, blocks);
+    coll__unlock(&lock);
+    return status;
 }
 
 /* Those of a type. */
@@ -260,49 +283,51 @@ static int get_all(const struct coll__cuda *cuda, struct place *place)
 static CUcontext forget_stale(struct place *place)
 {
     CUcontext ctx = place->ctx;
-    int device;
 
-    if (coll__cuda_whose(place->pinned, &device) == WHOSE_HOSTS)
+    if (coll__cuda_whose(place->pinned, NULL) == WHOSE_HOSTS)
         return NULL;
     free(place->pinned);
-    *place = places[--n_places];
+    place->ctx = NULL;
     return ctx;
 }
 
 /* Find a stream's place, and load all its kernels.  But if the device was reset, forget
  * the place; *stale is then its context, else NULL. */
 static int prepare(const struct coll__cuda *cuda, void *stream,
-                   CUcontext *stale)
+                   struct place **place, CUcontext *stale)
 {
-    struct place *place;
     int status;
 
     *stale = NULL;
     coll__lock(&lock);
-    status = place_of(cuda, stream, &place);
-    if (status == COLL_OK && place->has_all)
-        *stale = forget_stale(place);
+    status = place_of(cuda, stream, place);
+    if (status == COLL_OK && (*place)->has_all)
+        *stale = forget_stale(*place);
     else if (status == COLL_OK)
-        status = get_all(cuda, place);
+        status = get_all(cuda, *place);
     coll__unlock(&lock);
     return status;
 }
 
 /* Look up all kernels now.  The driver may load a kernel at its first look-up and then
  * waits for the context's streams (Programming Guide, "Lazy Loading"). */
-int coll__cuda_prepare(void *stream)
+int coll__cuda_prepare(void *stream, const void **kernels)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
+    struct place *place;
     CUcontext stale;
     int status;
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    status = prepare(cuda, stream, &stale);
-    if (status || !stale)
-        return status;
-    coll__cuda_forget_rooms(stale);
-    return prepare(cuda, stream, &stale);
+    status = prepare(cuda, stream, &place, &stale);
+    if (status == COLL_OK && stale) {
+        coll__cuda_forget_rooms(stale);
+        status = prepare(cuda, stream, &place, &stale);
+    }
+    if (status == COLL_OK && kernels)
+        *kernels = place;
+    return status;
 }
 
 int coll__cuda_plan_entry_of(void *stream, struct coll__cuda_plan_entry *out)
@@ -373,11 +398,15 @@ int coll__cuda_enqueue(const struct coll__work *work)
                                                      (CUdeviceptr)work->src,
                                                      work->len, work->stream),
                                  "cuMemcpyAsync");
-    coll__lock(&lock);
-    status = find_kernel(cuda, work, &kernel, &blocks);
-    coll__unlock(&lock);
+    status = find(cuda, work, &kernel, &blocks);
     if (status)
         return status;
+    if (!kernel) {
+        log_error("cuda", "no kernel for type %d and operation %d",
+                  (int)work->type, (int)work->op);
+        return COLL_ERR_UNSUPPORTED;
+    }
+    blocks = coll__cuda_blocks(work->len, blocks);
     return coll__cuda_status(launch(cuda, work, kernel, blocks),
                              "cuLaunchKernel");
 }

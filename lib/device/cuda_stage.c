@@ -130,11 +130,9 @@ fail:
 /* May this stage be reused?  A reset of the context has unpinned it. */
 static int serves(const struct coll__stage *stage, const void *ctx, size_t len)
 {
-    int device;
-
     return stage->len == len && stage->own->ctx == (CUcontext)ctx &&
            coll__stage_is_at(stage, STAGE_FINISHED, stage->last) &&
-           coll__cuda_whose(stage->base, &device) == WHOSE_HOSTS;
+           coll__cuda_whose(stage->base, NULL) == WHOSE_HOSTS;
 }
 
 int coll__stage_take(void *ctx, size_t len, struct coll__stage **out)

@@ -80,18 +80,22 @@ int coll__cuda_has_context(void)
 }
 
 /* Source: Driver API, cuPointerGetAttributes: unknown addresses give zeros, no error. */
-enum coll__whose coll__cuda_whose(const void *ptr, int *device)
+enum coll__whose coll__cuda_whose(const void *ptr,
+                                  struct coll__cuda_owner *owner)
 {
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                   CU_POINTER_ATTRIBUTE_BUFFER_ID};
     ask_fn *ask = ptr ? find_ask() : NULL;
     unsigned type = 0;
     int ordinal = -1;
-    void *out[] = {&type, &ordinal};
+    unsigned long long id = 0;
+    void *out[] = {&type, &ordinal, &id};
 
-    if (!ask || ask(2, names, out, (CUdeviceptr)ptr))
+    if (!ask || ask(3, names, out, (CUdeviceptr)ptr))
         return WHOSE_NOBODYS;
-    *device = ordinal;
+    if (owner)
+        *owner = (struct coll__cuda_owner){.device = ordinal, .id = id};
     return type == CU_MEMORYTYPE_DEVICE ? WHOSE_DEVICES
            : type == CU_MEMORYTYPE_HOST ? WHOSE_HOSTS
                                         : WHOSE_NOBODYS;
@@ -127,11 +131,8 @@ static int describe(const struct coll__cuda *cuda, CUstream stream,
                     struct coll__cuda_place *place)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult rc = cuda->cuCtxGetDevice(&place->device);
+    CUresult rc = cuda->cuStreamIsCapturing(stream, &capture);
 
-    if (rc)
-        return coll__cuda_status(rc, "cuCtxGetDevice");
-    rc = cuda->cuStreamIsCapturing(stream, &capture);
     place->is_captured = rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
                          capture != CU_STREAM_CAPTURE_STATUS_NONE;
     place->closed = closed_by(rc, capture);
@@ -140,7 +141,21 @@ static int describe(const struct coll__cuda *cuda, CUstream stream,
     return COLL_OK;
 }
 
-int coll__cuda_enter(void *stream, struct coll__cuda_place *place)
+/* Find the number of the context's device; it is current. */
+static int find_device(const struct coll__cuda *cuda,
+                       const struct coll__cuda_place *known,
+                       struct coll__cuda_place *place)
+{
+    if (known && known->ctx == place->ctx) {
+        place->device = known->device;
+        return COLL_OK;
+    }
+    return coll__cuda_status(cuda->cuCtxGetDevice(&place->device),
+                             "cuCtxGetDevice");
+}
+
+int coll__cuda_enter(void *stream, const struct coll__cuda_place *known,
+                     struct coll__cuda_place *place)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
     CUcontext ctx = NULL;
@@ -164,7 +179,9 @@ int coll__cuda_enter(void *stream, struct coll__cuda_place *place)
     if (rc)
         return coll__cuda_status(rc, "cuCtxPushCurrent");
     place->ctx = ctx;
-    status = describe(cuda, stream, place);
+    status = find_device(cuda, known, place);
+    if (status == COLL_OK)
+        status = describe(cuda, stream, place);
     if (status)
         coll__cuda_leave();
     return status;

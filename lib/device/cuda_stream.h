@@ -24,12 +24,17 @@ int coll__cuda_has_context(void);
 /* Say whether an address is in pinned memory of the host, in a device's memory, or
  * unknown to the driver.
  *
- * Result:    for a device's memory also *device, its number.
+ * Result:    for a device's memory also *owner, unless it is NULL.
  * Threads:   any; a driver that was not started knows no address.
- * Cost:      some 100 ns.
+ * Cost:      one call of the driver, some 100 ns.
  */
 enum coll__whose { WHOSE_NOBODYS, WHOSE_HOSTS, WHOSE_DEVICES };
-enum coll__whose coll__cuda_whose(const void *ptr, int *device);
+struct coll__cuda_owner {
+    int device;  /* its number */
+    uint64_t id; /* of the allocation, never used again; 0: it has none */
+};
+enum coll__whose coll__cuda_whose(const void *ptr,
+                                  struct coll__cuda_owner *owner);
 
 /* The context of a stream; it is current from enter() to leave(). */
 struct coll__cuda_place {
@@ -40,14 +45,16 @@ struct coll__cuda_place {
         *closed; /* why no work can be put there, with the remedy; or NULL */
 };
 
-/* Make a stream's context current, and describe the stream.
+/* Make a stream's context current, and describe the stream.  known: the place of another
+ * stream, to spare a call of the driver, or NULL.
  *
  * Errors:    COLL_ERR_INVALID (the legacy stream without a current context, a context
  *            that is gone), COLL_ERR_UNSUPPORTED (no driver), COLL_ERR_SYSTEM; logged;
  *            do not leave then.
  * Threads:   any; the same thread enters and leaves.
  */
-int coll__cuda_enter(void *stream, struct coll__cuda_place *place);
+int coll__cuda_enter(void *stream, const struct coll__cuda_place *known,
+                     struct coll__cuda_place *place);
 void coll__cuda_leave(void);
 
 /* Have drop(arg) called when the graph that is being captured on the stream, its copies

@@ -33,6 +33,9 @@ struct coll__work {
     void *arg;
     unsigned is_src_left : 1;
     void *stream;
+    const void *
+        kernels; /* of the stream's context, from prepare(); NULL: they are looked
+                          * for */
     /* In pinned memory of the host, for a copy: the driver would make the caller wait for
      * a copy between two such places. */
     unsigned is_dst_host : 1, is_src_host : 1, is_with_host : 1;
@@ -81,8 +84,9 @@ struct coll__kernel_run {
  * its end.  The functions return a status, logged; they block only if the stream's queue
  * is full. */
 struct coll__stream_ops {
-    /* Load the kernels.  Call it before a stream waits for another rank. */
-    int (*prepare)(void *stream);
+    /* Load the kernels; *kernels, unless it is NULL, is valid until the device is reset.
+     * Call it before a stream waits for another rank. */
+    int (*prepare)(void *stream, const void **kernels);
 
     int (*enqueue)(const struct coll__work *work);
 
@@ -92,14 +96,6 @@ struct coll__stream_ops {
     int (*write_two)(void *stream, void *const flags[2],
                      const uint32_t values[2]);
     int (*wait_two)(void *stream, void *const flags[2], const uint64_t bits[2]);
-
-    /* mark(): put a mark behind all work of the stream.  *mark is NULL before the
-     * first mark; the caller ends it by unmark().  reached(): has the stream come to
-     * the mark?  COLL_OK, or COLL_IN_PROGRESS; a mark in a capture counts as
-     * reached. */
-    int (*mark)(void *stream, void **mark);
-    int (*reached)(void *mark);
-    void (*unmark)(void *mark);
 
     /* Is the stream being captured?  1 or 0. */
     int (*is_captured)(void *stream);

@@ -24,7 +24,7 @@ EXTRA_DIST += \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
-	%D%/cuda_graph.c %D%/cuda_mark.c \
+	%D%/cuda_graph.c %D%/cuda_ops.c \
 	%D%/cuda_near.c \
 	%D%/cuda_no_image.c \
 	%D%/cuda_number.cuh \
@@ -47,7 +47,7 @@ libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
 	%D%/cuda_home.c \
 	%D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
-	%D%/cuda_graph.c %D%/cuda_mark.c \
+	%D%/cuda_graph.c %D%/cuda_ops.c \
 	%D%/cuda_near.c \
 	%D%/cuda_plan.c %D%/cuda_plan.h %D%/cuda_plan_host.h \
 	%D%/cuda_share.c \

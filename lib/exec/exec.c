@@ -93,26 +93,10 @@ int coll__prog_advance(struct coll__prog *prog, int *moved)
     return prog->engine->advance(prog, moved);
 }
 
-int coll__no_reached(struct coll__prog *prog)
-{
-    (void)prog;
-    return COLL_OK;
-}
-
 size_t coll__no_on_device(const struct coll__prog *prog)
 {
     (void)prog;
     return 0;
-}
-
-int coll__prog_reached(struct coll__prog *prog)
-{
-    return prog->engine->reached(prog);
-}
-
-void coll__prog_abandon(struct coll__prog *prog)
-{
-    prog->engine->abandon(prog);
 }
 
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog)

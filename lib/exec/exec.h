@@ -62,16 +62,9 @@ void coll__prog_start(struct coll__prog *prog,
 int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
-/* Say whether the stream has reached the end of the last run.  On a device with streams
- * a run has ended for look() once all its steps are in the stream.  Returns COLL_OK,
- * COLL_IN_PROGRESS or the error; a captured run counts as reached. */
-int coll__prog_reached(struct coll__prog *prog);
-
-/* keep(): note that a graph holds a run of the program from now on, and may launch it at
- * any time.  may_go(): may the program be destroyed?  If the device or the host works with
- * what is in it, it may if no graph holds a run and the stream has passed all runs. */
-void coll__prog_keep(struct coll__prog *prog);
-int coll__prog_may_go(struct coll__prog *prog);
+/* Does the device or the host read the program while it runs?  Then it may be destroyed
+ * only if its stream has passed all runs, and no graph holds one. */
+int coll__prog_is_read(const struct coll__prog *prog);
 
 /* Use direct reads for the messages that coll__plan_direct_reads() found; takes over
  * `direct`.  Only for programs in a stream.  Returns COLL_OK or COLL_ERR_NOMEM, logged.
@@ -86,10 +79,6 @@ void coll__prog_set_registered(struct coll__prog *prog, enum coll__buf buf,
 /* For the next runs, in a stream: are the buffers pinned memory of the host? */
 void coll__prog_set_host(struct coll__prog *prog, int is_in_host,
                          int is_out_host);
-
-/* Give up a run that has not ended: wait until the device has finished its work, so that
- * it writes nothing any more.  The run's transports are closed. */
-void coll__prog_abandon(struct coll__prog *prog);
 
 /* Return the transfer that failed a run; NULL if the whole transport or the device
  * failed. */

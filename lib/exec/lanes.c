@@ -261,12 +261,6 @@ static int advance(struct coll__prog *prog, int *moved)
     return lanes->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
 }
 
-/* Only messages are under way, and closing the transports ends them. */
-static void abandon(struct coll__prog *prog)
-{
-    (void)prog;
-}
-
 static int serves(const struct coll__prog *prog)
 {
     (void)prog;
@@ -282,6 +276,4 @@ const struct coll__engine coll__engine_lanes = {
     .start = start,
     .look = look,
     .advance = advance,
-    .reached = coll__no_reached,
-    .abandon = abandon,
 };

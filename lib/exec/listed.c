@@ -209,6 +209,4 @@ const struct coll__engine coll__engine_listed = {
     .start = start,
     .look = look,
     .advance = advance,
-    .reached = coll__no_reached,
-    .abandon = nothing,
 };

@@ -32,12 +32,7 @@ struct coll__engine {
     void (*start)(struct coll__prog *prog);
     int (*look)(struct coll__prog *prog, int *moved);
     int (*advance)(struct coll__prog *prog, int *moved);
-    int (*reached)(struct coll__prog *prog);
-    void (*abandon)(struct coll__prog *prog);
 };
-
-/* reached() of engines that run nothing in streams. */
-int coll__no_reached(struct coll__prog *prog);
 
 /* on_device() of engines that hold no memory on a device. */
 size_t coll__no_on_device(const struct coll__prog *prog);
@@ -78,7 +73,6 @@ struct coll__prog {
     int is_past; /* the operation's bytes exceed the caches */
     int is_p2p;
     int by_kernel; /* stream_engine.c: all steps as one kernel */
-    int is_kept;   /* see coll__prog_keep() */
     const struct coll__engine *engine;
     struct coll__xfer *xfers; /* [n_steps] */
 
@@ -125,7 +119,6 @@ int coll__prog_reads_direct(const struct coll__prog *prog, int i);
 struct coll__stream_run {
     int *number; /* [n_steps]: a message's number on its lane */
     unsigned char *fused; /* [n_steps]: enum coll__fused */
-    void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: the steps in the device's memory, from the first run on */
     int status;  /* of the last start */
     int has_works; /* the host does steps, with what is in the program */

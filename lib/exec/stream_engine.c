@@ -9,9 +9,8 @@
  * Direct reads are not copied on their way: the receiver reads the sender's registered
  * buffer, and the sender's run ends when the receivers have read all of it.
  *
- * For the host a run ends when all steps are in the stream; coll__prog_reached() tells
- * when the stream has reached the end.  Only the buffers change from run to run, so a
- * run may be captured.  A long plan fills the stream's queue; then the start waits
+ * A run ends when all steps are in the stream.  Only the buffers change from run to run,
+ * so a run may be captured.  A long plan fills the stream's queue; then the start waits
  * until the queue takes more.
  */
 #include "lib/exec/prog.h"
@@ -19,9 +18,6 @@
 #include "transports/stream.h"
 
 #include <stdlib.h>
-#include <unistd.h>
-
-#define NAP_US 200
 
 static int serves(const struct coll__prog *prog)
 {
@@ -102,7 +98,6 @@ static void destroy(struct coll__prog *prog)
         return;
     if (prog->on_stream->carried)
         prog->on_stream->forget(prog->on_stream->carried);
-    prog->device->streams->unmark(prog->on_stream->mark);
     prog->device->streams->unload(prog->on_stream->plan);
     free(prog->on_stream->number);
     free(prog->on_stream->fused);
@@ -412,12 +407,8 @@ static int put_all(struct coll__prog *prog)
 
     if (rc == COLL_OK)
         rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
-
     if (rc == COLL_OK && !prog->by_kernel)
         rc = put_settling(prog);
-    if (rc == COLL_OK)
-        rc = prog->device->streams->mark(prog->run.stream,
-                                         &prog->on_stream->mark);
     return rc;
 }
 
@@ -426,10 +417,9 @@ static int put_all(struct coll__prog *prog)
 static void start(struct coll__prog *prog)
 {
     struct coll__stream_tp *tp = prog->routes->streams;
-    int rc = tp->ops->takes(tp, prog->run.stream);
 
-    prog->on_stream->status = rc ? rc : put_all(prog);
-    if (!rc && prog->on_stream->status &&
+    prog->on_stream->status = put_all(prog);
+    if (prog->on_stream->status &&
         !prog->device->streams->is_captured(prog->run.stream))
         tp->ops->release(tp, prog->on_stream->status);
 }
@@ -445,36 +435,10 @@ static int advance(struct coll__prog *prog, int *moved)
     return look(prog, moved);
 }
 
-/* Read the transport's state last: it is set before the streams are released. */
-static int reached(struct coll__prog *prog)
+int coll__prog_is_read(const struct coll__prog *prog)
 {
-    const struct coll__stream_tp *tp = prog->routes->streams;
-    int rc = prog->on_stream->status, state;
-
-    if (rc == COLL_OK)
-        rc = prog->device->streams->reached(prog->on_stream->mark);
-    state = tp->ops->state(tp);
-    return rc < 0 || state == COLL_OK ? rc : state;
-}
-
-/* The transport has released the streams, so this wait ends. */
-static void abandon(struct coll__prog *prog)
-{
-    const struct coll__stream_ops *streams = prog->device->streams;
-
-    while (streams->reached(prog->on_stream->mark) == COLL_IN_PROGRESS)
-        usleep(NAP_US);
-}
-
-void coll__prog_keep(struct coll__prog *prog) { prog->is_kept = 1; }
-
-int coll__prog_may_go(struct coll__prog *prog)
-{
-    if (prog->engine != &coll__engine_stream ||
-        (!prog->on_stream->plan && !prog->on_stream->has_works))
-        return 1;
-    return !prog->is_kept &&
-           prog->device->streams->reached(prog->on_stream->mark) == COLL_OK;
+    return prog->engine == &coll__engine_stream &&
+           (prog->on_stream->plan || prog->on_stream->has_works);
 }
 
 const struct coll__engine coll__engine_stream = {
@@ -486,6 +450,4 @@ const struct coll__engine coll__engine_stream = {
     .start = start,
     .look = look,
     .advance = advance,
-    .reached = reached,
-    .abandon = abandon,
 };

@@ -233,7 +233,6 @@ int coll__run_quiesce(struct coll_comm *comm)
             struct coll_request *request = queue->first;
 
             take_out(request);
-            coll__prog_abandon(request->prog);
             set_status(request, status);
         }
     }

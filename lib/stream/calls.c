@@ -48,8 +48,7 @@ static int have_streams(struct coll_comm *comm, const char *what,
     if (!comm->links.routes.streams)
         rc = coll__stream_join_plain(comm);
     if (rc == COLL_OK) {
-        comm->stream->ctx = place->ctx;
-        comm->stream->device = place->device;
+        comm->stream->place = *place;
         comm->stream->stage = stage;
         comm->run->has_streams = 1;
         comm->holds_device = 1;
@@ -169,24 +168,24 @@ static int device_status(struct coll_comm *comm, int rc)
 static int enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     struct coll_args *args = &batch->calls[0].args;
-    struct coll__cuda_place place;
+    struct coll__cuda_place *place = &batch->place;
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK)
-        rc = device_status(comm, coll__cuda_enter(batch->stream, &place));
+        rc = device_status(
+            comm, coll__cuda_enter(batch->stream, &comm->stream->place, place));
     if (rc)
         return rc;
-    if (place.closed)
-        rc = coll__args_wrong(args, place.closed);
+    if (place->closed)
+        rc = coll__args_wrong(args, place->closed);
     for (int i = 0; i < batch->n && rc == COLL_OK; i++)
-        rc = coll__stream_judge(comm, &batch->calls[i], &place);
+        rc = coll__stream_judge(comm, &batch->calls[i], place);
     if (rc == COLL_OK && is_endless(comm, batch))
         rc = coll__args_wrong(
             args, "a message of a rank to itself would wait for ever; call the "
                   "matching send or receive in the same group");
     if (rc == COLL_OK)
-        rc = have_streams(comm, name_of(args), &place);
-    batch->is_captured = place.is_captured;
+        rc = have_streams(comm, name_of(args), place);
     if (rc == COLL_OK)
         rc = coll__carry_enter(comm, batch);
     if (rc == COLL_OK) {

@@ -12,6 +12,7 @@
 #ifndef COLL_LIB_STREAM_CALLS_H
 #define COLL_LIB_STREAM_CALLS_H
 
+#include "lib/device/cuda_stream.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/view.h"
 #include "lib/type/op.h"
@@ -30,7 +31,8 @@ struct coll__stream_call {
     struct coll_args args;
     struct coll__problem pb;
     struct coll__op op;          /* of a reduction */
-    int is_in_host, is_out_host; /* pinned, and no device's */
+    int is_host[N_BUFS];  /* are BUF_IN and BUF_OUT pinned, and no device's? */
+    uint64_t ids[N_BUFS]; /* of a device's: their allocations */
 };
 
 /* What the host carries (carry.h). */
@@ -41,13 +43,17 @@ struct coll__carry {
     atomic_int n_entering; /* batches that are being enqueued */
 };
 
+enum { KNOWN_BUFFERS = 16 };
+
 /* The stream state of a communicator. */
 struct coll__stream {
-    /* From the first call on: the context of all streams, its device, and the words by
-     * which runs follow each other. */
-    void *ctx;
-    int device;
+    /* From the first call on: the place of all streams, and the words by which runs
+     * follow each other. */
+    struct coll__cuda_place place;
     struct coll__stage *stage;
+    uint64_t known
+        [KNOWN_BUFFERS]; /* allocations that were used: as long as there is one
+                                    * of them, the device was not reset */
     struct coll__stream_programs *programs; /* (programs.c) */
     char
         no_streams[256]; /* why its ranks' devices are not joined, or not all of
@@ -72,7 +78,7 @@ struct coll__batch {
     struct coll__stream_call *calls; /* [n] */
     int n;
     void *stream;
-    int is_captured; /* the stream is being captured into a graph */
+    struct coll__cuda_place place; /* of the stream */
     uint32_t ticket; /* names the batch for coll__programs_has_finished() */
 };
 

@@ -32,12 +32,11 @@ static int is_devices(const void *ptr)
 {
     static atomic_uintptr_t known[KNOWN];
     atomic_uintptr_t *at = &known[((uintptr_t)ptr >> 6) % KNOWN];
-    int device;
 
     if (!ptr ||
         atomic_load_explicit(at, memory_order_relaxed) == (uintptr_t)ptr)
         return 0;
-    if (coll__cuda_whose(ptr, &device) == WHOSE_DEVICES)
+    if (coll__cuda_whose(ptr, NULL) == WHOSE_DEVICES)
         return 1;
     if ((uintptr_t)ptr % ALIGNED)
         atomic_store_explicit(at, (uintptr_t)ptr, memory_order_relaxed);
@@ -56,23 +55,11 @@ static const char *name_of(const struct coll_args *args)
     return coll_collective_name(args->collective);
 }
 
-/* Check a call's BUF_IN or BUF_OUT: it is on the stream's device, or pinned host
- * memory. */
-static int check_buffer(const struct coll__stream_call *call,
-                        enum coll__buf buf,
-                        const struct coll__cuda_place *place, int *is_host)
+/* A buffer is on the stream's device, or pinned host memory. */
+static int check_owner(const struct coll_args *args, const char *which,
+                       enum coll__whose whose, int device,
+                       const struct coll__cuda_place *place)
 {
-    const struct coll_args *args = &call->args;
-    const char *which = buf == BUF_IN ? "in" : "out";
-    const void *ptr = buf == BUF_IN ? args->in : args->out;
-    enum coll__whose whose = WHOSE_NOBODYS;
-    int device = 0;
-
-    *is_host = 0;
-    if (args->collective == COLL_BARRIER || !coll__problem_len(&call->pb, buf))
-        return COLL_OK;
-    whose = coll__cuda_whose(ptr, &device);
-    *is_host = whose == WHOSE_HOSTS;
     if (whose == WHOSE_NOBODYS) {
         log_error(
             "api",
@@ -95,13 +82,34 @@ static int check_buffer(const struct coll__stream_call *call,
     return COLL_OK;
 }
 
-/* Was the device reset?  Then the context has the same handle, but the stage is no
- * longer pinned. */
-static int was_reset(const struct coll__stage *stage)
+/* Find out whose a call's BUF_IN or BUF_OUT is, and check that. */
+static int check_buffer(struct coll__stream_call *call, enum coll__buf buf,
+                        const struct coll__cuda_place *place)
 {
-    int device;
+    const struct coll_args *args = &call->args;
+    struct coll__cuda_owner owner = {.id = 0};
+    enum coll__whose whose;
 
-    return coll__cuda_whose(stage->base, &device) != WHOSE_HOSTS;
+    if (args->collective == COLL_BARRIER || !coll__problem_len(&call->pb, buf))
+        return COLL_OK;
+    whose = coll__cuda_whose(buf == BUF_IN ? args->in : args->out, &owner);
+    call->is_host[buf] = whose == WHOSE_HOSTS;
+    call->ids[buf] = whose == WHOSE_DEVICES ? owner.id : 0;
+    return check_owner(args, buf == BUF_IN ? "in" : "out", whose, owner.device,
+                       place);
+}
+
+static int check_buffers(struct coll__stream_call *call,
+                         const struct coll__cuda_place *place)
+{
+    int rc = check_buffer(call, BUF_IN, place);
+
+    if (rc || call->args.in != call->args.out ||
+        !coll__problem_len(&call->pb, BUF_IN))
+        return rc ? rc : check_buffer(call, BUF_OUT, place);
+    call->is_host[BUF_OUT] = call->is_host[BUF_IN];
+    call->ids[BUF_OUT] = call->ids[BUF_IN];
+    return COLL_OK;
 }
 
 static int check_place(const struct coll_comm *comm,
@@ -110,24 +118,64 @@ static int check_place(const struct coll_comm *comm,
 {
     const struct coll__stream *s = comm->stream;
 
-    if (s->stage && s->device != place->device) {
+    if (s->stage && s->place.device != place->device) {
         log_error("api",
                   "%s: the stream is of GPU %d and the communicator's "
                   "operations are on GPU %d; make a communicator for each GPU",
-                  name_of(args), place->device, s->device);
+                  name_of(args), place->device, s->place.device);
         return COLL_ERR_INVALID;
     }
-    if (s->stage && (s->ctx != place->ctx || was_reset(s->stage))) {
-        log_error(
-            "api",
-            "%s: the stream is of another CUDA context than the "
-            "communicator's operations; use the device's primary one, and "
-            "make a new communicator after a reset",
-            name_of(args));
+    if (s->stage && s->place.ctx != place->ctx) {
+        log_error("api",
+                  "%s: the stream is of another CUDA context than the "
+                  "communicator's operations; use the device's primary one",
+                  name_of(args));
         return COLL_ERR_INVALID;
     }
     return COLL_OK;
 }
+
+/* ---- resets ------------------------------------------------------------------ */
+
+static int is_known(const struct coll__stream *s, uint64_t id)
+{
+    return id && s->known[id % KNOWN_BUFFERS] == id;
+}
+
+/* After a reset the context has the same handle, but the stage is no longer pinned. */
+static int was_reset(const struct coll_comm *comm)
+{
+    const struct coll__stage *stage = comm->stream->stage;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
+
+    return (stage && coll__cuda_whose(stage->base, NULL) != WHOSE_HOSTS) ||
+           (tp && tp->ops->was_reset(tp));
+}
+
+/* A reset frees all memory of the device.  So it is looked for only if the call has no
+ * buffer that an earlier call had. */
+static int check_reset(const struct coll_comm *comm,
+                       const struct coll__stream_call *call,
+                       const struct coll__cuda_place *place)
+{
+    struct coll__stream *s = comm->stream;
+
+    if (is_known(s, call->ids[BUF_IN]) || is_known(s, call->ids[BUF_OUT]))
+        return COLL_OK;
+    if (was_reset(comm)) {
+        log_error("api",
+                  "%s: GPU %d was reset since the communicator was made; make "
+                  "a new communicator after a reset",
+                  name_of(&call->args), place->device);
+        return COLL_ERR_INVALID;
+    }
+    for (int b = BUF_IN; b <= BUF_OUT; b++)
+        if (call->ids[b])
+            s->known[call->ids[b] % KNOWN_BUFFERS] = call->ids[b];
+    return COLL_OK;
+}
+
+/* ---- judging a call ---------------------------------------------------------- */
 
 int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
                        const struct coll__cuda_place *place)
@@ -142,8 +190,8 @@ int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
     call->op.base = call->pb.op;
     if (coll__reduces(args->collective))
         coll__op_for(args->op, args->type, comm->size, &call->op);
-    rc = check_buffer(call, BUF_IN, place, &call->is_in_host);
-    return rc ? rc : check_buffer(call, BUF_OUT, place, &call->is_out_host);
+    rc = check_buffers(call, place);
+    return rc ? rc : check_reset(comm, call, place);
 }
 
 static int judge(struct coll_comm *comm, struct coll__stream_call *call)
@@ -152,7 +200,7 @@ static int judge(struct coll_comm *comm, struct coll__stream_call *call)
     int rc;
 
     call->args.stream = coll__stream_of(&call->args);
-    rc = coll__cuda_enter(call->args.stream, &place);
+    rc = coll__cuda_enter(call->args.stream, &comm->stream->place, &place);
     if (rc)
         return rc;
     rc = coll__stream_judge(comm, call, &place);

@@ -120,7 +120,7 @@ static int try_streams(const struct coll__cuda_home *home, int32_t *can_copy)
         status = try_flags(home->ctx, stream);
     *can_copy = status == COLL_OK;
     if (status == COLL_OK)
-        status = coll__cuda_prepare(stream);
+        status = coll__cuda_prepare(stream, NULL);
     coll__cuda_stream_destroy(stream);
     return status;
 }

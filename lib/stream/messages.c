@@ -91,8 +91,8 @@ static int put_own(struct coll__stream_tp *tp, void *stream,
                               .src = from->args.in,
                               .len = len_of(from),
                               .stream = stream,
-                              .is_src_host = from->is_in_host != 0,
-                              .is_dst_host = to->is_out_host != 0};
+                              .is_src_host = from->is_host[BUF_IN] != 0,
+                              .is_dst_host = to->is_host[BUF_OUT] != 0};
 
     return coll__stream_work(tp, &work);
 }
@@ -231,8 +231,8 @@ static int put_piece(const struct coll_comm *comm, void *stream,
     struct coll__work work = {.kind = WORK_COPY,
                               .len = len,
                               .stream = stream,
-                              .is_src_host = call->is_in_host != 0,
-                              .is_dst_host = call->is_out_host != 0};
+                              .is_src_host = call->is_host[BUF_IN] != 0,
+                              .is_dst_host = call->is_host[BUF_OUT] != 0};
 
     if (is_send(call)) {
         work.src = (const unsigned char *)call->args.in + at;
@@ -306,16 +306,13 @@ static int put_all(const struct coll_comm *comm,
  * rest, so release the streams. */
 int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    struct coll__stream_tp *tp = comm->links.routes.streams;
-    int rc = tp->ops->takes(tp, batch->stream);
     struct list list;
+    int rc = list_all(comm, batch, &list);
 
-    if (rc)
-        return rc;
-    rc = list_all(comm, batch, &list);
     if (rc)
         return rc;
     rc = put_all(comm, batch, &list);
     free(list.pieces);
-    return rc && !batch->is_captured ? coll__programs_failed(comm, rc) : rc;
+    return rc && !batch->place.is_captured ? coll__programs_failed(comm, rc)
+                                           : rc;
 }

@@ -138,8 +138,11 @@ static int are_messages(const struct coll__batch *batch)
 static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 {
     struct coll__stream_programs *list = comm->stream->programs;
-    int rc;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    int rc = tp->ops->takes(tp, batch->stream, &batch->place);
 
+    if (rc)
+        return rc;
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
         if (rc == COLL_OK)
@@ -173,7 +176,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     for (int b = BUF_IN; b <= BUF_OUT && list->now->how.direct; b++)
         coll__prog_set_registered(prog, (enum coll__buf)b, list->found[b].reg,
                                   list->found[b].off);
-    coll__prog_set_host(prog, call->is_in_host, call->is_out_host);
+    coll__prog_set_host(prog, call->is_host[BUF_IN], call->is_host[BUF_OUT]);
     if (token_len(call))
         in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
     coll__prog_start(prog, &sig, in, out, stream);
@@ -237,6 +240,8 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
     if (rc)
         return rc;
     note(comm->stream->programs, batch, number);
+    if (!are_messages(batch))
+        comm->stream->programs->now->ticket = number;
     rc = put_batch(comm, batch);
     if (rc) {
         coll__watch_drop(watch, batch->n, number - 1);
@@ -256,10 +261,10 @@ int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch)
     batch->ticket = comm->stream->stage->last;
     if (rc)
         return rc;
-    if (!batch->is_captured)
+    if (!batch->place.is_captured)
         return put_numbered(comm, batch);
     if (!are_messages(batch))
-        coll__prog_keep(comm->stream->programs->now->prog);
+        comm->stream->programs->now->is_kept = 1;
     rc = coll__stream_scratch_hold(&comm->stream->programs->scratch,
                                    batch->stream);
     if (rc)

@@ -15,14 +15,10 @@
 
 #include <stdio.h>
 
-static int is_stale(const struct coll__stream_call *call, const void *ptr,
+static int is_stale(const struct coll__stream_call *call, int buf,
                     const struct coll__registration *reg)
 {
-    struct coll__cuda_memory memory;
-    char why[256];
-
-    if (coll__cuda_find(ptr, &memory, why, sizeof(why)) == COLL_OK &&
-        memory.id == reg->id)
+    if (call->ids[buf] == reg->id)
         return 0;
     log_error("api",
               "%s: memory that was registered there has been freed since; "
@@ -66,7 +62,7 @@ int coll__find_registered(const struct coll_comm *comm,
         found[b] = (struct coll__registered){.reg = reg};
         if (!reg)
             continue;
-        if (is_stale(call, at[b], reg))
+        if (is_stale(call, b, reg))
             return COLL_ERR_INVALID;
         found[b].off = (size_t)((const unsigned char *)at[b] - reg->base);
         *direct |= 1u << b;
@@ -98,15 +94,12 @@ int coll__programs_put_copy(const struct coll_comm *comm,
     if (as->in_place == call->pb.in_place ||
         !coll__problem_len(&call->pb, BUF_IN))
         return COLL_OK;
-    rc = tp->ops->takes(tp, stream);
-    if (rc)
-        return rc;
     own = coll__own_in(as);
     work.dst = (unsigned char *)call->args.out + own.off;
     work.src = call->args.in;
     work.len = own.len;
-    work.is_src_host = call->is_in_host != 0;
-    work.is_dst_host = call->is_out_host != 0;
+    work.is_src_host = call->is_host[BUF_IN] != 0;
+    work.is_dst_host = call->is_host[BUF_OUT] != 0;
     rc = coll__stream_work(tp, &work);
     if (rc && !coll__cuda_streams.is_captured(stream))
         tp->ops->release(tp, rc); /* the other ranks wait for the rest */

@@ -4,6 +4,7 @@
 #include "lib/algo/algo.h"
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
+#include "lib/device/cuda_stage.h"
 #include "lib/exec/exec.h"
 #include "lib/proof/plan_set.h"
 #include "lib/run/request.h"
@@ -157,6 +158,7 @@ static int make(struct coll_comm *comm, const struct coll__stream_call *call,
     if (program) {
         program->pb = *as;
         program->how = *how;
+        program->ticket = comm->stream->stage->last;
     }
     if (!program || coll__request_numbers(&program->pb, &program->numbers)) {
         log_error("api", "no memory for an operation of a stream");
@@ -183,28 +185,37 @@ static void forget(struct coll__stream_program_list *list,
     list->n--;
 }
 
+static int may_go(const struct coll__stream_program *program,
+                  const struct coll_comm *comm)
+{
+    return !coll__prog_is_read(program->prog) ||
+           (!program->is_kept &&
+            coll__programs_has_finished(comm, program->ticket));
+}
+
 /* Free the least recently used program that no stream or graph needs, if there is one. */
-static void forget_oldest(struct coll__stream_program_list *list)
+static void forget_oldest(struct coll__stream_program_list *list,
+                          const struct coll_comm *comm)
 {
     struct coll__stream_program **oldest = NULL;
 
     for (int i = 0; i < PROGRAM_LISTS; i++)
         for (struct coll__stream_program **at = &list->lists[i]; *at;
              at = &(*at)->next)
-            if ((!oldest || (*at)->used < (*oldest)->used) &&
-                coll__prog_may_go((*at)->prog))
+            if ((!oldest || (*at)->used < (*oldest)->used) && may_go(*at, comm))
                 oldest = at;
     if (oldest)
         forget(list, oldest);
 }
 
 static void add(struct coll__stream_program_list *list,
+                const struct coll_comm *comm,
                 struct coll__stream_program *program)
 {
     struct coll__stream_program **at;
 
     if (list->n >= MOST_PROGRAMS)
-        forget_oldest(list);
+        forget_oldest(list, comm);
     at = &list->lists[program->hash % PROGRAM_LISTS];
     program->next = *at;
     *at = program;
@@ -240,7 +251,7 @@ int coll__stream_program_have(struct coll__stream_program_list *list,
         if (rc)
             return rc;
         at->hash = hash;
-        add(list, at);
+        add(list, comm, at);
     }
     at->used = ++list->n_calls;
     *out = at;

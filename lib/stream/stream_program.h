@@ -31,6 +31,8 @@ struct coll__stream_program {
     struct coll__stream_manner how;
     size_t *numbers;
     struct coll__prog *prog;
+    uint32_t ticket; /* of its last run */
+    int is_kept;     /* a graph holds a run, and may launch it at any time */
 };
 
 enum { PROGRAM_LISTS = 64 };
@@ -43,8 +45,8 @@ struct coll__stream_program_list {
 };
 
 /* Find the program of a call, or choose an algorithm and make one; how->named is set
- * here.  The program is the list's, and stays at least until the next call.  A status,
- * logged. */
+ * here.  The program is the list's, and stays at least until the next call; the caller
+ * notes its runs in it.  A status, logged. */
 int coll__stream_program_have(struct coll__stream_program_list *list,
                               struct coll_comm *comm,
                               const struct coll__stream_call *call,

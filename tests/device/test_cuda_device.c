@@ -132,29 +132,17 @@ END_TEST
 
 /* ---- failures ------------------------------------------------------------------- */
 
-static int reached(void *end)
-{
-    int status = COLL_IN_PROGRESS;
-
-    while (status == COLL_IN_PROGRESS)
-        status = coll__cuda_streams.reached(end);
-    return status;
-}
-
 START_TEST(a_failed_device_says_so_when_it_is_asked)
 {
     struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_F32, .len = 4};
-    void *end = NULL;
 
     fake_start();
     work.dst = dev->alloc(64);
     work.src = host_a; /* which no device knows */
     work.stream = fake_stream();
     ck_assert_int_eq(coll__cuda_enqueue(&work), COLL_OK);
-    ck_assert_int_eq(coll__cuda_streams.mark(work.stream, &end), COLL_OK);
-    ck_assert_int_eq(reached(end), COLL_ERR_SYSTEM);
+    ck_assert_int_eq(coll__cuda_stream_wait(work.stream), COLL_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "illegal memory access"));
-    coll__cuda_streams.unmark(end);
 }
 END_TEST
 
@@ -228,8 +216,8 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
     setenv("FAKE_CUDA_FAULT", fault, 1);
     fake_start();
     s = fake_stream();
-    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
-    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
+    ck_assert_int_eq(coll__cuda_prepare(s, NULL), COLL_OK);
+    ck_assert_int_eq(coll__cuda_prepare(s, NULL), COLL_OK);
     work.dst = dev->alloc(64);
     work.src = (char *)work.dst + 32;
     for (int type = 0; type < COLL_N_TYPES; type++) {
@@ -286,7 +274,7 @@ START_TEST(steps_can_be_captured)
     s = fake_stream();
     at = dev->alloc(64);
     put(at, (char[]){1, 2}, 2);
-    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
+    ck_assert_int_eq(coll__cuda_prepare(s, NULL), COLL_OK);
     OK(cu.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     work.dst = at;
     work.src = at + 1;
@@ -329,9 +317,9 @@ END_TEST
 
 static int is_devices(const void *ptr)
 {
-    int device;
+    struct coll__cuda_owner owner = {.id = 0};
 
-    return coll__cuda_whose(ptr, &device) == WHOSE_DEVICES;
+    return coll__cuda_whose(ptr, &owner) == WHOSE_DEVICES && owner.id;
 }
 
 START_TEST(device_memory_is_known_and_nothing_else)

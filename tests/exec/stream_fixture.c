@@ -228,13 +228,20 @@ int stream_start(struct coll__prog *prog, struct stage *s)
     return coll__prog_look(prog, &moved);
 }
 
-int stream_finish(struct coll__prog *prog)
+int stream_reached(struct coll__prog *prog, const struct stage *s)
 {
-    int rc;
+    const struct coll__stream_tp *tp = s->rank->tp;
+    int moved, rc = coll__prog_look(prog, &moved);
 
-    while ((rc = coll__prog_reached(prog)) == COLL_IN_PROGRESS)
-        usleep(100);
-    return rc;
+    if (rc == COLL_OK && cu.StreamQuery(s->rank->s) == CUDA_ERROR_NOT_READY)
+        return COLL_IN_PROGRESS;
+    return rc ? rc : tp->ops->state(tp);
+}
+
+int stream_finish(struct coll__prog *prog, const struct stage *s)
+{
+    OK(cu.StreamSynchronize(s->rank->s));
+    return stream_reached(prog, s);
 }
 
 CUgraphExec stream_capture(struct coll__prog *prog, struct stage *s)
@@ -244,7 +251,6 @@ CUgraphExec stream_capture(struct coll__prog *prog, struct stage *s)
 
     OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     ck_assert_int_eq(stream_start(prog, s), COLL_OK);
-    ck_assert_int_eq(coll__prog_reached(prog), COLL_OK); /* asks for nothing */
     OK(cu.StreamEndCapture(s->rank->s, &graph));
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
     OK(cu.GraphDestroy(graph));

@@ -49,9 +49,11 @@ void stream_fill(const struct deed *d, struct stage *s);
 int stream_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog);
 
-/* Put a run into the stream: its status; wait until that has come there: one. */
+/* Put a run into the stream: its status.  reached: has the stream come to its end?
+ * finish: wait for that; a status, that of the transport if it was released. */
 int stream_start(struct coll__prog *prog, struct stage *s);
-int stream_finish(struct coll__prog *prog);
+int stream_reached(struct coll__prog *prog, const struct stage *s);
+int stream_finish(struct coll__prog *prog, const struct stage *s);
 
 /* Capture a run into a graph, which the caller destroys. */
 CUgraphExec stream_capture(struct coll__prog *prog, struct stage *s);

@@ -105,7 +105,7 @@ static int replay(struct world_rank *me)
         WORLD_CHECK(me, does(s, &d, exec, 20));
         WORLD_CHECK(me, does(s, &e, other, 3));
         stream_fill(&d, s);
-        WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum));
+        WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum, s));
         WORLD_CHECK(me, stream_is_right(&d, s));
     }
     OK(cu.GraphExecDestroy(exec));
@@ -226,7 +226,7 @@ static int leave_aside(struct world_rank *me)
         }
         world_meet(me);
         stream_fill(&d, s);
-        WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum));
+        WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum, s));
         WORLD_CHECK(me, stream_is_right(&d, s));
         if (me->rank == 1) {
             WORLD_CHECK(me, begin_aside(me, rank, at) == COLL_OK);
@@ -269,7 +269,7 @@ static int disagree(struct world_rank *me)
     if (me->rank == 1)
         WORLD_CHECK(me, await_state(rank) == COLL_ERR_MISMATCH);
     world_meet(me);
-    coll__prog_abandon(prog);
+    OK(cu.StreamSynchronize(s->rank->s));
     stream_fall_apart(me, s, prog);
     return 0;
 }
@@ -285,15 +285,15 @@ static int never_come(struct world_rank *me)
 
     if (me->rank == 0) {
         WORLD_CHECK(me, stream_start(prog, s) == COLL_OK);
-        WORLD_CHECK(me, coll__prog_reached(prog) == COLL_IN_PROGRESS);
+        WORLD_CHECK(me, stream_reached(prog, s) == COLL_IN_PROGRESS);
         stream_hosts_stop(rank);
         rank->tp->ops->release(rank->tp, COLL_ERR_ABORTED);
-        coll__prog_abandon(prog);
-        WORLD_CHECK(me, coll__prog_reached(prog) == COLL_ERR_ABORTED);
+        OK(cu.StreamSynchronize(s->rank->s));
+        WORLD_CHECK(me, stream_reached(prog, s) == COLL_ERR_ABORTED);
         WORLD_CHECK(me, stream_start(prog, s) == COLL_ERR_ABORTED);
     }
     world_meet(me);
-    coll__prog_abandon(prog);
+    OK(cu.StreamSynchronize(s->rank->s));
     stream_fall_apart(me, s, prog);
     return 0;
 }

@@ -72,7 +72,7 @@ static int count_one(struct world_rank *me, struct stage *s, struct deed *d,
     WORLD_CHECK(me, stream_make(ring, d, s, &prog) == COLL_OK);
     stream_fill(d, s);
     s->ask(&before);
-    WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog));
+    WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog, s));
     s->ask(&after);
     WORLD_CHECK(me, stream_is_right(d, s));
     coll__prog_destroy(prog);
@@ -133,7 +133,7 @@ static int try_one(struct world_rank *me, struct stage *s, struct deed *d)
     WORLD_CHECK(me, stream_make(ring, d, s, &prog) == COLL_OK);
     for (int run = 0; run < 2 && is_right; run++) {
         stream_fill(d, s);
-        WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog));
+        WORLD_CHECK(me, !stream_start(prog, s) && !stream_finish(prog, s));
         is_right = stream_is_right(d, s);
     }
     if (!is_right)

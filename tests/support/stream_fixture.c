@@ -2,6 +2,7 @@
 /* stream_fixture.c - ranks with a stream each over the fake CUDA driver. */
 #include "tests/support/stream_fixture.h"
 #include "tests/support/patience.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
 
@@ -16,6 +17,17 @@ int stream_gather(void *arg, const void *in, size_t len, void *out)
     const struct stream_rank *rank = arg;
 
     return rank->me->oob.allgather(rank->me->oob.arg, in, out, len);
+}
+
+int stream_takes(const struct stream_rank *rank, void *stream)
+{
+    struct coll__cuda_place place;
+    int rc = coll__cuda_enter(stream, NULL, &place);
+
+    if (rc)
+        return rc;
+    coll__cuda_leave();
+    return rank->tp->ops->takes(rank->tp, stream, &place);
 }
 
 static int host_of(const struct stream_rank *rank, int r, int are_on_one)

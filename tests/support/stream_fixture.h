@@ -42,6 +42,9 @@ int stream_run(const struct stream_scene *scene);
 /* Close the rank's transport; a body that has failed does so itself. */
 void stream_close(struct stream_rank *rank, int is_orderly);
 
+/* Does the transport take that stream?  A status. */
+int stream_takes(const struct stream_rank *rank, void *stream);
+
 /* stream_hosts.c: put a proxy over rank->tp, and let a thread carry its messages until it
  * is stopped.  A status. */
 int stream_hosts_open(struct stream_rank *rank);

@@ -525,8 +525,8 @@ static int give_wrong_stream(struct world_rank *me)
     own = fake_stream();
     fake_device(!me->rank);
     others = fake_stream();
-    WORLD_CHECK(me, rank->tp->ops->takes(rank->tp, own) == COLL_OK);
-    EXPECT(me, rank->tp->ops->takes(rank->tp, others), COLL_ERR_INVALID,
+    WORLD_CHECK(me, stream_takes(rank, own) == COLL_OK);
+    EXPECT(me, stream_takes(rank, others), COLL_ERR_INVALID,
            "give it a stream of the GPU");
     OK(cu.CtxSetCurrent(rank->ctx));
     return 0;
@@ -554,10 +554,10 @@ static int give_legacy_stream(struct world_rank *me)
 
     for (int i = 0; i < 2; i++)
         if (rank->scene->are_processes || rank->scene->n_devices > 1)
-            WORLD_CHECK(me, !rank->tp->ops->takes(rank->tp, legacy[i]));
+            WORLD_CHECK(me, !stream_takes(rank, legacy[i]));
         else
-            EXPECT(me, rank->tp->ops->takes(rank->tp, legacy[i]),
-                   COLL_ERR_INVALID, "give each rank a stream of its own");
+            EXPECT(me, stream_takes(rank, legacy[i]), COLL_ERR_INVALID,
+                   "give each rank a stream of its own");
     return 0;
 }
 
