@@ -82,6 +82,10 @@ struct coll__builder {
     const void *arg;
 };
 
+/* Return the length of the longest message, at most a slot, with which a plan for streams
+ * should take least time; the same on every rank. */
+size_t coll__stream_piece(const struct coll__problem *pb, size_t slot);
+
 /* Build a plan for ranks that do one step after the other, as listed, with only the
  * number of slots that `slots` gives two ranks.
  *

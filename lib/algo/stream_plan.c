@@ -27,6 +27,31 @@ int coll__plan_build_fit(const struct coll__algo *algo,
     return rc;
 }
 
+/* The levels of a machine overlap if what goes through them is in several pieces.  In many
+ * more than these the streams, which work in order, wait more for each other
+ * (tests/algo/overlap.md).  A piece takes its link so much longer than its calls. */
+#define PIECES 4
+#define PIECE_LEAST ((size_t)64 << 10)
+
+size_t coll__stream_piece(const struct coll__problem *pb, size_t slot)
+{
+    const struct coll__view *view = pb->view;
+    const struct coll__level *last;
+    size_t n = coll__problem_total(pb) / PIECES;
+    double least = PIECE_LEAST;
+
+    if (!view || view->n_levels < 2)
+        return slot;
+    last = &view->levels[view->n_levels - 1];
+    n /= (size_t)max_int(1, last[-1].size_min);
+    if (last->beta > 0)
+        least = max_double(least, PIECES * last->gap / last->beta);
+    if (least >= (double)slot)
+        return slot;
+    n = max_size(n, (size_t)least) / PIECE_LEAST * PIECE_LEAST;
+    return min_size(n, slot);
+}
+
 struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
 {
     struct coll__problem its = *pb;

@@ -108,7 +108,8 @@ static int bind(struct coll__stream_program *program, struct coll_comm *comm,
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     int by_kernel = coll__is_one_kernel(tp, pb);
     struct coll__slots slots = {tp->n_slots,
-                                by_kernel ? tp->kernel.slot : tp->slot};
+                                by_kernel ? tp->kernel.slot
+                                          : coll__stream_piece(pb, tp->slot)};
     struct coll__op op = coll__own_op_bind(&program->own, comm, &call->op);
     struct coll__binding to = {.op = &op,
                                .routes = &comm->links.routes,
