@@ -137,6 +137,7 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .reclaim = cuda_ipc__reclaim,
     .reaches = reaches,
     .takes = takes,
+    .hold = cuda_ipc__held_by,
     .was_reset = was_reset,
     .slot = find_slot,
     .enroll = cuda_ipc__enroll,

@@ -19,6 +19,7 @@
 #define COLL_TRANSPORTS_CUDA_IPC_H
 
 #include "lib/device/cuda.h"
+#include "lib/device/cuda_held.h"
 #include "lib/util/util.h"
 #include "transports/segment.h"
 #include "transports/stream.h"
@@ -33,8 +34,11 @@
 struct cuda_ipc_note {
     atomic_int has_written; /* the pattern, into its inbox */
     atomic_int has_read;    /* the pattern, in its own */
-    atomic_int has_mapped;  /* its inbox, into another process */
+    atomic_int
+        has_mapped; /* its inbox, into another process (enum cuda_ipc_mapped) */
 };
+
+enum cuda_ipc_mapped { MAPPED_NOT, MAPPED, MAPPED_FOR_GRAPHS };
 
 /* Where messages from one rank to another are stored, at addresses of this rank's
  * device. */
@@ -55,6 +59,7 @@ struct cuda_ipc_peer {
 
 struct cuda_ipc {
     struct coll__stream_tp base;
+    struct coll__cuda_held held; /* what graphs need, until they are gone */
     int local_rank, local_size;
     int *local_of; /* [size]: -1 on another host */
     struct coll__cuda_home home;
@@ -285,6 +290,8 @@ void cuda_ipc__forget_maps(struct cuda_ipc *tp);
 /* ---- cuda_ipc_close.c ---------------------------------------------------- */
 
 void cuda_ipc__close(struct coll__stream_tp *tp, int is_orderly);
+int cuda_ipc__held_by(struct coll__stream_tp *tp, void *stream);
+void cuda_ipc__end(struct coll__cuda_held *held);
 void cuda_ipc__release(struct coll__stream_tp *tp, int status);
 void cuda_ipc__reclaim(void);
 

@@ -9,6 +9,9 @@
  * inbox.  Another rank may unmap very late, and freeing memory that it uses is undefined.
  * So memory that is still mapped is kept on a list of the process, which is checked
  * whenever device memory is allocated or freed.
+ *
+ * As long as a graph has runs, a rank gives nothing back: the graph's streams pass the
+ * flags, which are released, and use the memory for nothing.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -16,6 +19,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,7 +63,8 @@ static void leave_peers(struct cuda_ipc *tp)
             coll__cuda_unimport(&peer->memory, peer->inbox);
         else if (peer->inbox)
             cuda_ipc__drop(peer->inbox);
-        atomic_store(&cuda_ipc_note(tp, tp->local_rank, r)->has_mapped, 0);
+        atomic_store(&cuda_ipc_note(tp, tp->local_rank, r)->has_mapped,
+                     MAPPED_NOT);
     }
 }
 
@@ -75,25 +80,30 @@ static int is_alive(int pid)
     return !has_ended;
 }
 
-static int is_mapped(const struct cuda_ipc *tp)
+/* Has another rank mapped the inbox?  how: at least so. */
+static int is_mapped(const struct cuda_ipc *tp, enum cuda_ipc_mapped *how)
 {
-    for (int r = 0; tp->map && r < tp->local_size; r++)
-        if (atomic_load(&cuda_ipc_note(tp, r, tp->local_rank)->has_mapped) &&
-            is_alive(tp->peers[r].pid))
-            return 1;
-    return 0;
+    *how = MAPPED_NOT;
+    for (int r = 0; tp->map && r < tp->local_size; r++) {
+        int its =
+            atomic_load(&cuda_ipc_note(tp, r, tp->local_rank)->has_mapped);
+
+        if (its > (int)*how && is_alive(tp->peers[r].pid))
+            *how = (enum cuda_ipc_mapped)its;
+    }
+    return *how != MAPPED_NOT;
 }
 
-/* Wait until the other ranks have unmapped the inbox; most close at the same time.
- * Returns whether some have not. */
+/* Wait until the other ranks have unmapped the inbox; most close at the same time, but
+ * graphs may need it for long.  Returns whether some have not. */
 static int await_peers(const struct cuda_ipc *tp)
 {
     double until = coll__now() + UNMAP_SECONDS;
-    int is_late;
+    enum cuda_ipc_mapped how;
 
-    while ((is_late = is_mapped(tp)) && coll__now() < until)
+    while (is_mapped(tp, &how) && how == MAPPED && coll__now() < until)
         usleep(100);
-    return is_late;
+    return how != MAPPED_NOT;
 }
 
 /* Free the inbox, which no rank has mapped; its context is current. */
@@ -170,9 +180,10 @@ static void keep(struct cuda_ipc *tp)
 static struct cuda_ipc *take_kept(void)
 {
     struct cuda_ipc **at = &kept, *tp;
+    enum cuda_ipc_mapped how;
 
     coll__lock(&lock);
-    while (*at && is_mapped(*at))
+    while (*at && is_mapped(*at, &how))
         at = &(*at)->next;
     tp = *at;
     if (tp)
@@ -198,22 +209,63 @@ void cuda_ipc__reclaim(void)
 
 /* ---- closing --------------------------------------------------------------- */
 
-void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
+int cuda_ipc__held_by(struct coll__stream_tp *base, void *stream)
 {
-    struct cuda_ipc *tp = (struct cuda_ipc *)base;
-    int is_kept = 0;
+    return coll__cuda_held_add(&((struct cuda_ipc *)base)->held, stream);
+}
 
-    if (!coll__is_inherited(base->generation)) {
-        if (!is_orderly)
-            cuda_ipc__release(base, COLL_ERR_PEER);
-        cuda_ipc__reclaim();
-        is_kept = give_back(tp);
-    }
+static struct cuda_ipc *of_held(struct coll__cuda_held *held)
+{
+    return (struct cuda_ipc *)((char *)held - offsetof(struct cuda_ipc, held));
+}
+
+/* Give everything back; no graph needs it. */
+void cuda_ipc__end(struct coll__cuda_held *held)
+{
+    struct cuda_ipc *tp = of_held(held);
+    int is_kept = give_back(tp);
+
     cuda_ipc__forget_registrations(tp);
-    if (tp->file >= 0)
-        close(tp->file);
     if (is_kept)
         keep(tp);
     else
         tp_free(tp);
+}
+
+/* The other ranks need not wait for this one. */
+static void leave_to_graphs(struct cuda_ipc *tp)
+{
+    for (int r = 0; tp->map && r < tp->local_size; r++) {
+        atomic_int *how = &cuda_ipc_note(tp, tp->local_rank, r)->has_mapped;
+
+        if (atomic_load(how) == MAPPED)
+            atomic_store(how, MAPPED_FOR_GRAPHS);
+    }
+}
+
+static void close_own(struct cuda_ipc *tp, int is_orderly)
+{
+    int is_held = coll__cuda_is_held(&tp->held);
+
+    if (!is_orderly || is_held)
+        cuda_ipc__release(&tp->base, COLL_ERR_PEER);
+    if (is_held)
+        leave_to_graphs(tp);
+    cuda_ipc__reclaim();
+    coll__cuda_held_leave(&tp->held);
+}
+
+void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
+{
+    struct cuda_ipc *tp = (struct cuda_ipc *)base;
+
+    if (tp->file >= 0)
+        close(tp->file);
+    tp->file = -1;
+    if (!coll__is_inherited(base->generation)) {
+        close_own(tp, is_orderly);
+        return;
+    }
+    cuda_ipc__forget_registrations(tp);
+    tp_free(tp);
 }

@@ -364,7 +364,8 @@ static int find_inbox(struct opening *o, int rank)
     peer->to = cuda_ipc_way_in(tp, peer->inbox, local, tp->local_rank);
     peer->from = cuda_ipc_way_in(tp, tp->inbox, tp->local_rank, local);
     if (!is_own)
-        atomic_store(&cuda_ipc_note(tp, tp->local_rank, local)->has_mapped, 1);
+        atomic_store(&cuda_ipc_note(tp, tp->local_rank, local)->has_mapped,
+                     MAPPED);
     return COLL_OK;
 }
 
@@ -542,6 +543,7 @@ static struct cuda_ipc *new_tp(const struct coll__tp_env *env)
 
     if (!tp)
         return NULL;
+    tp->held.end = cuda_ipc__end;
     tp->base = (struct coll__stream_tp){.ops = &coll__stream_cuda_ipc,
                                         .streams = &coll__cuda_streams,
                                         .rank = env->rank,

@@ -43,6 +43,14 @@ static int was_reset(const struct coll__stream_tp *tp)
     return inner && inner->ops->was_reset(inner);
 }
 
+/* Its own runs hold it (proxy_run.c). */
+static int hold(struct coll__stream_tp *tp, void *stream)
+{
+    struct coll__stream_tp *inner = of(tp)->inner;
+
+    return inner ? inner->ops->hold(inner, stream) : COLL_OK;
+}
+
 static void find_slot(const struct coll__stream_tp *tp, int peer, int is_send,
                       int n, struct coll__slot *out)
 {
@@ -222,6 +230,7 @@ static const struct coll__stream_transport proxy = {
     .close = close_tp,
     .reaches = reaches,
     .takes = takes,
+    .hold = hold,
     .was_reset = was_reset,
     .slot = find_slot,
     .kernel_slot = find_kernel_slot,

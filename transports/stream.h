@@ -199,6 +199,10 @@ struct coll__stream_transport {
     int (*takes)(struct coll__stream_tp *tp, void *stream,
                  const struct coll__cuda_place *place);
 
+    /* The run that is being captured in the stream uses the transport: after close() it
+     * passes, as long as there is the graph.  A status, logged. */
+    int (*hold)(struct coll__stream_tp *tp, void *stream);
+
     /* Was the device reset since the ranks joined?  Costs a call of the driver. */
     int (*was_reset)(const struct coll__stream_tp *tp);
 

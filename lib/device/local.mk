@@ -20,6 +20,7 @@ EXTRA_DIST += \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
 	%D%/cuda_flag.c \
+	%D%/cuda_held.c %D%/cuda_held.h \
 	%D%/cuda_home.c \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
@@ -44,6 +45,7 @@ libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
 	%D%/cuda_buffer.c \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_flag.c \
+	%D%/cuda_held.c %D%/cuda_held.h \
 	%D%/cuda_home.c \
 	%D%/cuda_kernels.h \
 	%D%/cuda_launch.c \

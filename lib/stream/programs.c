@@ -18,6 +18,7 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/device/cuda_held.h"
 #include "lib/device/cuda_stream.h"
 #include "lib/run/request.h"
 #include "lib/stream/calls.h"
@@ -72,8 +73,8 @@ void coll__programs_set(struct coll_comm *comm, struct coll__stream_tp *tp)
 
 void coll__stream_reclaim(void)
 {
+    coll__cuda_held_reclaim();
     coll__stream_cuda_ipc.reclaim();
-    coll__stream_scratch_reclaim();
 }
 
 /* ---- calls ------------------------------------------------------------------- */
@@ -251,6 +252,20 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
     return coll__stage_finish(stage, number, batch->stream);
 }
 
+/* What the graph that is being captured needs stays as long as there is the graph. */
+static int hold(struct coll_comm *comm, const struct coll__batch *batch)
+{
+    struct coll__stream_programs *list = comm->stream->programs;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    int rc = coll__stream_scratch_hold(&list->scratch, batch->stream);
+
+    if (rc == COLL_OK)
+        rc = tp->ops->hold(tp, batch->stream);
+    if (rc == COLL_OK && !are_messages(batch))
+        rc = coll__cuda_held_add(&list->now->held, batch->stream);
+    return rc;
+}
+
 int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     int rc;
@@ -263,10 +278,7 @@ int coll__programs_enqueue(struct coll_comm *comm, struct coll__batch *batch)
         return rc;
     if (!batch->place.is_captured)
         return put_numbered(comm, batch);
-    if (!are_messages(batch))
-        comm->stream->programs->now->is_kept = 1;
-    rc = coll__stream_scratch_hold(&comm->stream->programs->scratch,
-                                   batch->stream);
+    rc = hold(comm, batch);
     if (rc)
         return rc;
     coll__watch_capture(comm->stream->programs->watch,

@@ -58,8 +58,10 @@ static int is_op(const struct coll__op *a, const struct coll__op *b)
 
 /* ---- making one ----------------------------------------------------------------- */
 
-static void program_free(struct coll__stream_program *program)
+static void program_free(struct coll__cuda_held *held)
 {
+    struct coll__stream_program *program = (struct coll__stream_program *)held;
+
     coll__prog_destroy(program->prog);
     free(program->numbers);
     free(program);
@@ -157,6 +159,7 @@ static int make(struct coll_comm *comm, const struct coll__stream_call *call,
         return rc;
     program = calloc(1, sizeof(*program));
     if (program) {
+        program->held.end = program_free;
         program->pb = *as;
         program->how = *how;
         program->ticket = comm->stream->stage->last;
@@ -168,7 +171,7 @@ static int make(struct coll_comm *comm, const struct coll__stream_call *call,
     }
     rc = bind(program, comm, call, algo, as);
     if (rc)
-        program_free(program);
+        program_free(&program->held);
     else
         *out = program;
     return rc;
@@ -182,7 +185,7 @@ static void forget(struct coll__stream_program_list *list,
     struct coll__stream_program *program = *at;
 
     *at = program->next;
-    program_free(program);
+    coll__cuda_held_leave(&program->held);
     list->n--;
 }
 
@@ -190,7 +193,7 @@ static int may_go(const struct coll__stream_program *program,
                   const struct coll_comm *comm)
 {
     return !coll__prog_is_read(program->prog) ||
-           (!program->is_kept &&
+           (!coll__cuda_is_held(&program->held) &&
             coll__programs_has_finished(comm, program->ticket));
 }
 

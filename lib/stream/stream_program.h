@@ -7,6 +7,7 @@
 #ifndef COLL_LIB_STREAM_STREAM_PROGRAM_H
 #define COLL_LIB_STREAM_STREAM_PROGRAM_H
 
+#include "lib/device/cuda_held.h"
 #include "lib/plan/plan.h"
 #include "lib/run/own_op.h"
 
@@ -24,6 +25,7 @@ struct coll__stream_manner {
 };
 
 struct coll__stream_program {
+    struct coll__cuda_held held;       /* first; graphs hold runs of it */
     struct coll__stream_program *next; /* with equal last bits of the hash */
     uint64_t hash, used;               /* used: when, in calls */
     struct coll__problem pb;           /* its arrays are `numbers` */
@@ -32,7 +34,6 @@ struct coll__stream_program {
     size_t *numbers;
     struct coll__prog *prog;
     uint32_t ticket; /* of its last run */
-    int is_kept;     /* a graph holds a run, and may launch it at any time */
 };
 
 enum { PROGRAM_LISTS = 64 };

@@ -27,7 +27,4 @@ int coll__stream_scratch_hold(const struct coll__stream_scratch *scratch,
  * operations that use it, or the communicator has failed. */
 void coll__stream_scratch_free(struct coll__stream_scratch *scratch);
 
-/* Free what was left to graphs that are gone. */
-void coll__stream_scratch_reclaim(void);
-
 #endif

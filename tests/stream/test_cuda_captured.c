@@ -403,35 +403,109 @@ START_TEST(what_graphs_had_is_given_back)
 }
 END_TEST
 
-/* Launched after its communicator has gone it passes, whatever it gives. */
+/* Launched after its communicator has gone it passes, whatever it gives, and harms nothing
+ * that was made since. */
 static int outlive(struct world_rank *me)
 {
     struct staged_rank r;
     CUgraphExec exec;
-    int32_t *at;
+    int32_t *at, *other;
 
     WORLD_CHECK(me, !staged_join(&r, me));
     at = numbers(1);
+    other = numbers(2);
     exec = capture_sum(&r, at);
     OK(cu.GraphLaunch(exec, r.stream));
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(at, me->size, me->size));
     WORLD_CHECK(me, coll_comm_destroy(r.comm) == COLL_OK);
-    for (int i = 0; i < 3; i++)
-        OK(cu.GraphLaunch(exec, r.stream));
+    OK(cu.GraphLaunch(exec, r.stream));
     OK(cu.StreamSynchronize(r.stream));
-    OK(cu.GraphExecDestroy(exec));
     world_meet(me);
     WORLD_CHECK(me, (r.comm = world_join(me)));
+    for (int i = 0; i < 3; i++) {
+        OK(cu.GraphLaunch(exec, r.stream));
+        WORLD_CHECK(me, !sum(&r, other, other));
+        if (!i)
+            OK(cu.StreamSynchronize(r.stream));
+    }
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, holds(other, 2 * me->size * me->size * me->size,
+                          me->size * me->size * me->size));
+    OK(cu.GraphExecDestroy(exec));
+    world_meet(me);
     WORLD_CHECK(me, !sum(&r, at, at));
     OK(cu.StreamSynchronize(r.stream));
     return staged_leave(&r);
 }
 
-/* _i: ranks */
+/* _i: ranks, which are threads or not, and how their GPUs reach each other */
 START_TEST(a_graph_outlives_its_communicator)
 {
-    ck_assert_int_eq(staged_fork(_i, outlive, NULL), 0);
+    int size = 1 + _i % 4, way = _i / 4 % 3;
+
+    setenv("FAKE_CUDA_IPC", way ? "1" : "0", 1);
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    setenv("COLL_CUDA_ENGINE", way == 2 ? "kernel" : "stream", 1);
+    ck_assert_int_eq(_i < 12 ? staged_fork(size, outlive, NULL)
+                             : staged_threads(size, outlive, NULL),
+                     0);
+}
+END_TEST
+
+static size_t free_memory(void)
+{
+    size_t left = 0, all;
+
+    OK(cu.MemGetInfo(&left, &all));
+    return left;
+}
+
+/* What was left to graphs is freed when device memory is allocated or freed next. */
+static size_t free_after_reclaim(void)
+{
+    void *some;
+
+    ck_assert_int_eq(coll_mem_alloc_device(&some, 1, -1), COLL_OK);
+    ck_assert_int_eq(coll_mem_free(some), COLL_OK);
+    return free_memory();
+}
+
+/* Communicators end before their graphs, and when these have gone, too, nothing is left. */
+static int leave_to_graphs(struct world_rank *me)
+{
+    struct staged_rank r;
+    CUgraphExec exec;
+    size_t had = 0;
+    int32_t *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = numbers(1);
+    for (int i = 0; i < 6; i++) {
+        exec = capture_sum(&r, at);
+        OK(cu.GraphLaunch(exec, r.stream));
+        OK(cu.StreamSynchronize(r.stream));
+        WORLD_CHECK(me, coll_comm_destroy(r.comm) == COLL_OK);
+        OK(cu.GraphExecDestroy(exec));
+        if (i == 1)
+            had = free_memory();
+        WORLD_CHECK(me, (r.comm = world_join(me)));
+    }
+    WORLD_CHECK(me, coll_comm_destroy(r.comm) == COLL_OK);
+    while (free_after_reclaim() < had) /* until the test's time is up */
+        usleep(1000);
+    world_meet(me);
+    OK(cu.StreamDestroy(r.stream));
+    return 0;
+}
+
+/* _i: how the GPUs of the ranks reach each other */
+START_TEST(what_was_left_to_graphs_is_given_back)
+{
+    setenv("FAKE_CUDA_IPC", "1", 1);
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    setenv("COLL_CUDA_ENGINE", _i ? "kernel" : "stream", 1);
+    ck_assert_int_eq(staged_fork(3, leave_to_graphs, NULL), 0);
 }
 END_TEST
 
@@ -509,7 +583,8 @@ int main(void)
     tcase_add_loop_test(tc, graphs_and_calls_take_turns, 1, 4);
     tcase_add_loop_test(tc, a_capture_that_cannot_take_it_is_told, 0, 2);
     tcase_add_loop_test(tc, what_graphs_had_is_given_back, 0, 2);
-    tcase_add_loop_test(tc, a_graph_outlives_its_communicator, 1, 4);
+    tcase_add_loop_test(tc, a_graph_outlives_its_communicator, 0, 24);
+    tcase_add_loop_test(tc, what_was_left_to_graphs_is_given_back, 0, 2);
     tcase_add_loop_test(tc, a_launch_ends_with_its_communicator, 0,
                         2 * N_ENDINGS);
     suite_add_tcase(suite, tc);
