@@ -2,6 +2,7 @@
 /* test_slot_order.c - plans of ranks that do one thing after the other: with one slot
  * between two ranks, two or three, every algorithm's come to their ends as listed,
  * move what they moved before, and are right. */
+#include "lib/plan/view.h"
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
@@ -123,6 +124,113 @@ START_TEST(every_plan_runs_in_slot_order)
         for (int p = 1; p <= most; p++)
             if (coll__algos[_i]->serves & (1u << c))
                 try_trials(coll__algos[_i], (enum coll_collective)c, p);
+}
+END_TEST
+
+/* ---- hosts -------------------------------------------------------------------- */
+
+/* The next of all ways to put p ranks on hosts, the first host's rank 0: a rank is on one
+ * of the hosts before it, or on a new one.  0 past the last. */
+static int next_hosts(int p, int *host)
+{
+    for (int r = p - 1; r > 0; r--) {
+        int most = 0;
+
+        for (int i = 0; i < r; i++)
+            most = max_int(most, host[i]);
+        if (host[r] > most)
+            continue;
+        host[r]++;
+        for (int i = r + 1; i < p; i++)
+            host[i] = 0;
+        return 1;
+    }
+    return 0;
+}
+
+/* Do ranks of one host follow each other? */
+static int are_neighbours(int p, const int *host)
+{
+    for (int r = 1; r < p; r++)
+        if (host[r] < host[r - 1])
+            return 0;
+    return 1;
+}
+
+/* The price of the network may be high, or as within a host. */
+static void hosts_view(struct coll__view *view, int p, const int *host, int n)
+{
+    const int *color[1];
+    int first[MOST];
+
+    for (int r = 0; r < p; r++)
+        for (first[r] = 0; host[first[r]] != host[r];)
+            first[r]++;
+    color[0] = first;
+    ck_assert_int_eq(
+        coll__view_init(view, p, 1 + coll__view_is_level(first, NULL, p),
+                        color),
+        COLL_OK);
+    for (int l = 0; l < view->n_levels; l++) {
+        view->levels[l].alpha = 1e-6;
+        view->levels[l].beta = l && n % 2 ? 1e-9 : 1e-10;
+        view->levels[l].share = view->levels[l].beta;
+    }
+    view->chunk = 128;
+}
+
+static void try_hosts(const struct coll__algo *algo,
+                      enum coll_collective collective, int p, const int *host,
+                      int n)
+{
+    struct coll__view view;
+    struct coll__trial trial = {.collective = collective,
+                                .type = COLL_I32,
+                                .op = COLL_SUM,
+                                .nranks = p,
+                                .root = n % p,
+                                .count = (size_t)(17 + 13 * (n % 5)),
+                                .chunk = 128,
+                                .seed = (unsigned)n,
+                                .view = &view};
+    struct coll__slots room = {.n_slots = 1 + n % SLOTS, .slot = 64};
+    struct coll__cast cast;
+
+    if (collective == COLL_BARRIER) {
+        trial.type = COLL_U8;
+        trial.op = COLL_MAX;
+        trial.count = 1;
+    }
+    hosts_view(&view, p, host, n);
+    ck_assert_int_eq(coll__cast_init(&cast, &trial), COLL_OK);
+    if (!coll__algo_refuses(algo, &cast.pbs[0]))
+        try_room(algo, &cast, &trial, &room);
+    coll__cast_fini(&cast);
+    coll__view_fini(&view);
+}
+
+static void try_all_hosts(const struct coll__algo *algo,
+                          enum coll_collective collective, int p, int is_all)
+{
+    int host[MOST] = {0}, n = 0;
+
+    do
+        if (is_all || are_neighbours(p, host))
+            try_hosts(algo, collective, p, host, n++);
+    while (next_hosts(p, host));
+}
+
+/* All partitions of up to 4 ranks into hosts; of up to 7, and of up to 9 in which ranks of
+ * a host follow each other, with TEST_LONG.  _i: the algorithm. */
+START_TEST(every_partition_into_hosts_runs_in_slot_order)
+{
+    int is_long = getenv("TEST_LONG") != NULL, all = is_long ? 7 : 4;
+
+    for (int c = 0; c < COLL_SEND; c++)
+        for (int p = 2; p <= (is_long ? MOST : all + 1); p++)
+            if (coll__algos[_i]->serves & (1u << c))
+                try_all_hosts(coll__algos[_i], (enum coll_collective)c, p,
+                              p <= all);
 }
 END_TEST
 
@@ -323,8 +431,9 @@ int main(void)
 
     while (coll__algos[n])
         n++;
-    tcase_set_timeout(c, 60);
+    tcase_set_timeout(c, getenv("TEST_LONG") ? 1800 : 60);
     tcase_add_loop_test(c, every_plan_runs_in_slot_order, 0, n);
+    tcase_add_loop_test(c, every_partition_into_hosts_runs_in_slot_order, 0, n);
     tcase_add_loop_test(c, chunks_that_fit_no_slot_run_in_slot_order, 0, n);
     tcase_add_test(c, plans_without_an_order_are_refused);
     tcase_add_test(c, turns_that_are_not_the_plan_s_are_refused);
