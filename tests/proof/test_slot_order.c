@@ -167,10 +167,10 @@ static void hosts_view(struct coll__view *view, int p, const int *host, int n)
         for (first[r] = 0; host[first[r]] != host[r];)
             first[r]++;
     color[0] = first;
-    ck_assert_int_eq(
-        coll__view_init(view, p, 1 + coll__view_is_level(first, NULL, p),
-                        color),
-        COLL_OK);
+    ck_assert_int_eq(coll__view_init(view, p,
+                                     1 + coll__view_is_level(first, NULL, p),
+                                     color),
+                     COLL_OK);
     for (int l = 0; l < view->n_levels; l++) {
         view->levels[l].alpha = 1e-6;
         view->levels[l].beta = l && n % 2 ? 1e-9 : 1e-10;

@@ -5,6 +5,8 @@
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
+#include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { MOST = 8 << 20, SLOT = 1 << 18, SLOTS = 2 };
@@ -171,6 +173,74 @@ START_TEST(what_the_host_carries_takes_pinned_memory)
 }
 END_TEST
 
+/* ---- shapes ---------------------------------------------------------------------- */
+
+/* Call number i, of a shape that no other call has. */
+static int call_once(const struct staged_rank *r, char *at, int i)
+{
+    size_t n = (size_t)(1 + i * 7919 % 5000), p = (size_t)r->me->size;
+
+    switch (i % 4) {
+    case 0:
+        return coll_allreduce(at, at, n, COLL_F32, COLL_SUM, r->comm,
+                              r->stream);
+    case 1:
+        return coll_broadcast(at, at, n, COLL_I8, i % (int)p, r->comm,
+                              r->stream);
+    case 2:
+        return coll_reduce_scatter(at, at + MOST / 2, n, COLL_U16, COLL_MAX,
+                                   r->comm, r->stream);
+    default:
+        return coll_alltoall(at, at + MOST / 2, n, COLL_I64, r->comm,
+                             r->stream);
+    }
+}
+
+/* What the communicator says that it has, and what the process has taken of the heap. */
+static size_t held_by(const struct staged_rank *r)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+
+    ck_assert_int_eq(coll_comm_mem_stats(r->comm, &stats), COLL_OK);
+    return stats.device + stats.pinned + stats.plans + mallinfo2().uordblks;
+}
+
+/* The least of some looks in a row: programs differ in their sizes. */
+static int change_shapes(struct world_rank *me)
+{
+    int n = part_of(getenv("TEST_LONG") ? 10000 : 2000);
+    size_t least[2] = {SIZE_MAX, SIZE_MAX};
+    struct staged_rank r;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(MOST);
+    for (int i = 0; i < n; i++) {
+        int half = i / (n / 2);
+
+        WORLD_CHECK(me, !call_once(&r, at, i));
+        if (i % 50)
+            continue;
+        OK(cu.StreamSynchronize(r.stream));
+        if (i % (n / 2) >= n / 4 && half < 2)
+            least[half] = least[half] < held_by(&r) ? least[half] : held_by(&r);
+    }
+    WORLD_CHECK(me, least[1] < least[0] + least[0] / 20);
+    return staged_leave(&r);
+}
+
+/* _i: how the GPUs of the ranks reach each other */
+START_TEST(memory_does_not_grow_with_shapes)
+{
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    setenv("FAKE_CUDA_DELAY", "0", 1);
+    setenv("FAKE_CUDA_IPC", _i ? "1" : "0", 1);
+    setenv("COLL_CUDA_ENGINE", _i == 2 ? "kernel" : "stream", 1);
+    patient_timeout(60);
+    ck_assert_int_eq(world_fork(3, change_shapes, NULL, patient(300)), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_memory");
@@ -178,7 +248,7 @@ int main(void)
 
     coll__limit_assume(LIMIT_CUDA_SLOT, 256 << 10);
     coll__limit_assume(LIMIT_CUDA_SLOTS, 2);
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, 400);
     tcase_add_loop_test(tc, a_communicator_holds_what_it_says, 1,
                         getenv("TEST_QUICK") ? 5 : 6);
     tcase_add_loop_test(tc, slots_take_no_more_than_64_mib, 1,
@@ -186,6 +256,7 @@ int main(void)
     tcase_add_loop_test(tc, steps_on_the_gpu_are_counted, 2,
                         getenv("TEST_QUICK") ? 3 : 5);
     tcase_add_test(tc, what_the_host_carries_takes_pinned_memory);
+    tcase_add_loop_test(tc, memory_does_not_grow_with_shapes, 0, 3);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
