@@ -38,7 +38,7 @@ static int is_legacy(const void *stream)
     return !stream || stream == COLL__LEGACY_STREAM;
 }
 
-static int was_reset(const struct coll__stream_tp *base)
+int cuda_ipc__was_reset(const struct coll__stream_tp *base)
 {
     const struct cuda_ipc *tp = of(base);
 
@@ -138,7 +138,7 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .reaches = reaches,
     .takes = takes,
     .hold = cuda_ipc__held_by,
-    .was_reset = was_reset,
+    .was_reset = cuda_ipc__was_reset,
     .slot = find_slot,
     .enroll = cuda_ipc__enroll,
     .dismiss = cuda_ipc__dismiss,

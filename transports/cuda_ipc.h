@@ -78,6 +78,7 @@ struct cuda_ipc {
     size_t host_len;
 
     atomic_int failure; /* what release() was told */
+    int is_late;        /* it was closed while graphs needed it */
 
     struct cuda_ipc *next; /* closed ones whose memory others still have mapped */
 };
@@ -292,6 +293,7 @@ void cuda_ipc__forget_maps(struct cuda_ipc *tp);
 void cuda_ipc__close(struct coll__stream_tp *tp, int is_orderly);
 int cuda_ipc__held_by(struct coll__stream_tp *tp, void *stream);
 void cuda_ipc__end(struct coll__cuda_held *held);
+int cuda_ipc__was_reset(const struct coll__stream_tp *tp); /* cuda_ipc.c */
 void cuda_ipc__release(struct coll__stream_tp *tp, int status);
 void cuda_ipc__reclaim(void);
 

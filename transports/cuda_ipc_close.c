@@ -7,11 +7,11 @@
  * A rank's inbox, and lent buffers, may be freed when no rank has them mapped any more.
  * Other processes say so in the segment, or have died; ranks of the same process hold the
  * inbox.  Another rank may unmap very late, and freeing memory that it uses is undefined.
- * So memory that is still mapped is kept on a list of the process, which is checked
- * whenever device memory is allocated or freed.
+ * So memory that is still mapped is kept on a list of the process, which is checked when
+ * communicators are made and destroyed, and when the library's device memory is freed.
  *
  * As long as a graph has runs, a rank gives nothing back: the graph's streams pass the
- * flags, which are released, and use the memory for nothing.
+ * flags, which are released, and what they copy means nothing.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -51,10 +51,9 @@ void cuda_ipc__release(struct coll__stream_tp *base, int status)
 
 /* ---- giving back --------------------------------------------------------- */
 
-/* Wait for this rank's streams, then unmap the peers' memory. */
+/* Unmap the peers' memory, which this rank's streams have passed. */
 static void leave_peers(struct cuda_ipc *tp)
 {
-    coll__cuda_drain();
     cuda_ipc__leave_maps(tp);
     for (int r = 0; r < tp->local_size; r++) {
         struct cuda_ipc_peer *peer = &tp->peers[r];
@@ -98,7 +97,7 @@ static int is_mapped(const struct cuda_ipc *tp, enum cuda_ipc_mapped *how)
  * graphs may need it for long.  Returns whether some have not. */
 static int await_peers(const struct cuda_ipc *tp)
 {
-    double until = coll__now() + UNMAP_SECONDS;
+    double until = coll__now() + (tp->is_late ? 0 : UNMAP_SECONDS);
     enum cuda_ipc_mapped how;
 
     while (is_mapped(tp, &how) && how == MAPPED && coll__now() < until)
@@ -219,39 +218,57 @@ static struct cuda_ipc *of_held(struct coll__cuda_held *held)
     return (struct cuda_ipc *)((char *)held - offsetof(struct cuda_ipc, held));
 }
 
-/* Give everything back; no graph needs it. */
+/* Change the notes of what this rank has mapped; with MAPPED_FOR_GRAPHS the other ranks
+ * need not wait for this one. */
+static void note_all(const struct cuda_ipc *tp, enum cuda_ipc_mapped how)
+{
+    for (int r = 0; tp->map && r < tp->local_size; r++) {
+        atomic_int *its = &cuda_ipc_note(tp, tp->local_rank, r)->has_mapped;
+
+        if (atomic_load(its) != MAPPED_NOT)
+            atomic_store(its, how);
+    }
+}
+
+/* Give everything back; no graph needs it.  But after a reset the addresses may be those
+ * of other memory by now. */
 void cuda_ipc__end(struct coll__cuda_held *held)
 {
     struct cuda_ipc *tp = of_held(held);
-    int is_kept = give_back(tp);
 
-    cuda_ipc__forget_registrations(tp);
-    if (is_kept)
+    if (tp->is_late && cuda_ipc__was_reset(&tp->base)) {
+        note_all(tp, MAPPED_NOT);
+        return;
+    }
+    if (give_back(tp))
         keep(tp);
     else
         tp_free(tp);
 }
 
-/* The other ranks need not wait for this one. */
-static void leave_to_graphs(struct cuda_ipc *tp)
+/* Wait for this rank's streams: flags that they wait for were released, or all runs have
+ * ended. */
+static void drain(const struct cuda_ipc *tp)
 {
-    for (int r = 0; tp->map && r < tp->local_size; r++) {
-        atomic_int *how = &cuda_ipc_note(tp, tp->local_rank, r)->has_mapped;
+    int was;
 
-        if (atomic_load(how) == MAPPED)
-            atomic_store(how, MAPPED_FOR_GRAPHS);
-    }
+    if (!tp->map || !tp->home.ctx || coll__cuda_go_in(&tp->home, &was))
+        return;
+    coll__cuda_drain();
+    coll__cuda_go_out(was);
 }
 
 static void close_own(struct cuda_ipc *tp, int is_orderly)
 {
-    int is_held = coll__cuda_is_held(&tp->held);
-
-    if (!is_orderly || is_held)
+    tp->is_late = coll__cuda_is_held(&tp->held);
+    if (!is_orderly || tp->is_late)
         cuda_ipc__release(&tp->base, COLL_ERR_PEER);
-    if (is_held)
-        leave_to_graphs(tp);
+    if (tp->is_late)
+        note_all(tp, MAPPED_FOR_GRAPHS);
+    drain(tp);
+    coll__cuda_held_reclaim();
     cuda_ipc__reclaim();
+    cuda_ipc__forget_registrations(tp);
     coll__cuda_held_leave(&tp->held);
 }
 

@@ -580,6 +580,7 @@ int cuda_ipc__open(const struct coll__tp_env *env, void *context,
     struct opening o = {.env = env, .tp = new_tp(env)};
     int rc = COLL_ERR_NOMEM;
 
+    coll__cuda_held_reclaim();
     cuda_ipc__reclaim();
     o.offers = calloc(n, sizeof(*o.offers));
     o.inboxes = calloc(n, sizeof(*o.inboxes));

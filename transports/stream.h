@@ -182,12 +182,12 @@ struct coll__stream_transport {
     int (*open)(const struct coll__tp_env *env, void *context,
                 struct coll__stream_tp **tp);
 
-    /* Close, as in struct coll__transport.  Unless is_orderly, release waiting streams
-     * first. */
+    /* Close, as in struct coll__transport.  Unless is_orderly, or if graphs hold it,
+     * release waiting streams first. */
     void (*close)(struct coll__stream_tp *tp, int is_orderly);
 
-    /* Free what close() had to keep, if the other ranks have unmapped it since.  Any
-     * thread. */
+    /* Free what close() had to keep, if the other ranks have unmapped it since; what
+     * graphs hold is theirs (lib/device/cuda_held.h).  Any thread. */
     void (*reclaim)(void);
 
     /* Returns COLL_OK, the same on both ranks; or COLL_ERR_PEER and the reason in why. */

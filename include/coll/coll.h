@@ -729,7 +729,8 @@ int coll_op_destroy(enum coll_op op);
  *            Operations may be captured in a graph, on all ranks or on none.
  *            Graphs must be launched in the same order on all ranks, also
  *            relative to calls, one after the other (on one stream, or ordered
- *            by events), and before the communicator ends.
+ *            by events), and must have ended when coll_comm_destroy() is
+ *            called.  A later launch ends, too, but its results mean nothing.
  * Result:    Later work in the stream finds the result in out.  Operations of a
  *            communicator run in the order of their calls, whatever their
  *            streams.  They do not wait for operations on host buffers, nor the

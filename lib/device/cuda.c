@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda.c - the CUDA device: its memory; cuda_mark.c has the functions of its streams. */
+/* cuda.c - the CUDA device: its memory; cuda_ops.c has the table of its streams. */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 

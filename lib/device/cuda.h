@@ -18,14 +18,15 @@ extern const struct coll__buffers coll__cuda_buffers;
 /* Load the kernels into the stream's context.  Do so before a stream waits for a peer:
  * the driver cannot load kernels during such a wait.
  *
+ * Result:    *kernels, unless it is NULL, for struct coll__work: valid until the device is
+ *            reset.
  * Errors:    COLL_ERR_UNSUPPORTED (no machine code for this GPU),
  *            COLL_ERR_SYSTEM, COLL_ERR_NOMEM; logged.
  * Threads:   any.
  */
 int coll__cuda_prepare(void *stream, const void **kernels);
 
-/* Put a step into its stream, without an event at its end: for plans that only the
- * stream orders, and for captures.
+/* Put a step into its stream, also while that is captured.
  *
  * Errors:    those of coll__cuda_prepare(), which this calls if it was not called;
  *            COLL_ERR_INVALID (memory the device does not know); logged; nothing

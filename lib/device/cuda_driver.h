@@ -73,9 +73,7 @@
     X(cuStreamSynchronize)                                                     \
     X(cuThreadExchangeStreamCaptureMode)                                       \
     X(cuEventCreate)                                                           \
-    X(cuEventDestroy)                                                          \
     X(cuEventQuery)                                                            \
-    X(cuEventRecord)                                                           \
     X(cuEventSynchronize)                                                      \
     X(cuEventElapsedTime)
 

@@ -15,7 +15,6 @@ static int is_captured(void *stream)
 }
 
 const struct coll__stream_ops coll__cuda_streams = {
-    .prepare = coll__cuda_prepare,
     .enqueue = coll__cuda_enqueue,
     .write_flag = coll__cuda_write_flag,
     .wait_bits = coll__cuda_wait_bits,

@@ -34,7 +34,7 @@ struct coll__work {
     unsigned is_src_left : 1;
     void *stream;
     const void *
-        kernels; /* of the stream's context, from prepare(); NULL: they are looked
+        kernels; /* of the stream's context, from coll__cuda_prepare(); NULL: they are looked
                           * for */
     /* In pinned memory of the host, for a copy: the driver would make the caller wait for
      * a copy between two such places. */
@@ -84,10 +84,6 @@ struct coll__kernel_run {
  * its end.  The functions return a status, logged; they block only if the stream's queue
  * is full. */
 struct coll__stream_ops {
-    /* Load the kernels; *kernels, unless it is NULL, is valid until the device is reset.
-     * Call it before a stream waits for another rank. */
-    int (*prepare)(void *stream, const void **kernels);
-
     int (*enqueue)(const struct coll__work *work);
 
     /* Flags: words that streams write and wait for (lib/device/cuda.h). */

@@ -33,7 +33,7 @@ struct coll__binding {
 /* Make a program of a linked plan.
  *
  * Ownership: takes over plan's contents, on failure as well; routes must
- *            outlive the program, op is copied; *prog is the caller's, to end
+ *            outlive its runs, op is copied; *prog is the caller's, to end
  *            by coll__prog_destroy() while it does not run.
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL (the plan does not suit the device's
  *            streams); logged.

@@ -109,8 +109,8 @@ int coll__stream_join_plain(struct coll_comm *comm);
  * what is between these; collective.  A status, logged. */
 int coll__stream_join_far(struct coll_comm *comm);
 
-/* Free device memory that destroyed communicators left, if the other ranks have
- * unmapped it since. */
+/* Free device memory that destroyed communicators left: to graphs that are gone since, or
+ * to other ranks that have unmapped it since. */
 void coll__stream_reclaim(void);
 
 /* Look for devices if none was found so far; called before the first call of a

@@ -343,6 +343,7 @@ void coll__programs_free(struct coll_comm *comm)
     if (list) {
         coll__stream_program_forget_all(&list->list);
         coll__stream_scratch_free(&list->scratch);
+        coll__cuda_held_reclaim();
         free(list->watch);
     }
     free(list);

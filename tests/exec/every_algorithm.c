@@ -16,7 +16,7 @@ struct cost {
     uint64_t copies, copied, kernels, kernel_len, next_len, messages;
 };
 
-/* One launch, and a mark behind it; what its steps leave is what the plan's do.  The
+/* One launch and no event; what its steps leave is what the plan's do.  The
  * first run writes the plan to the device. */
 static int costs_one_kernel(const struct world_rank *me,
                             const struct cost *cost, int is_first,

@@ -231,7 +231,7 @@ START_TEST(enqueued_is_not_reached)
 }
 END_TEST
 
-/* Rank 0 begins and the others never do; it is released, and its run is marked. */
+/* Rank 0 begins and the others never do; it is released. */
 static int never_come(struct world_rank *me)
 {
     struct stage *s = stream_stage_new(me);

@@ -127,13 +127,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hot");
-    TCase *c = tcase_create("hot");
+    Suite *suite;
+    TCase *c;
 
     if (!HOT_COUNTS) {
         puts("skipped: a sanitizer has malloc for itself");
         return 77;
     }
+    suite = suite_create("hot");
+    c = tcase_create("hot");
     tcase_set_timeout(c, 90);
     tcase_add_loop_test(c, repeated_calls_allocate_nothing, 2, 5);
     suite_add_tcase(suite, c);

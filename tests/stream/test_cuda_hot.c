@@ -177,13 +177,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cuda_hot");
-    TCase *tc = tcase_create("cuda_hot");
+    Suite *suite;
+    TCase *tc;
 
     if (!HOT_COUNTS) {
         puts("skipped: a sanitizer has malloc for itself");
         return 77;
     }
+    suite = suite_create("cuda_hot");
+    tc = tcase_create("cuda_hot");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_repeated_call_costs_its_driver_calls, 0,
                         sizeof(cells) / sizeof(*cells));
