@@ -73,7 +73,9 @@
     X(cuStreamSynchronize)                                                     \
     X(cuThreadExchangeStreamCaptureMode)                                       \
     X(cuEventCreate)                                                           \
+    X(cuEventDestroy)                                                          \
     X(cuEventQuery)                                                            \
+    X(cuEventRecord)                                                           \
     X(cuEventSynchronize)                                                      \
     X(cuEventElapsedTime)
 
