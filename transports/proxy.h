@@ -94,6 +94,7 @@ struct proxy_slot {
 struct proxy_lane {
     struct proxy *tp;
     int peer, is_send, channel;
+    int list; /* while a run is planned: its number among the run's, + 1; else 0 */
     int n_slots; /* of the host's steps one, since the stream waits for each */
     size_t slot_len;
     struct coll__stage *stage; /* a flag for each slot, then the slots */

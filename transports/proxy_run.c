@@ -301,29 +301,45 @@ static void add_work(struct coll__carried *run, struct proxy_list *list,
     run->n_works++;
 }
 
-/* Append the pieces of one lane, from message i on, which is its first. */
-static void add_list(struct coll__carried *run, struct proxy *p,
-                     const struct coll__planned *messages, int i, int n)
+/* Count the pieces of each lane. */
+static void count_lists(struct coll__carried *run, const struct proxy *p,
+                        const struct coll__planned *messages, int n)
 {
-    struct proxy_list *list = &run->lists[run->n_lists++];
-    int at = run->n_lists > 1 ? list[-1].first + list[-1].n : 0;
+    for (int i = 0; i < n; i++) {
+        struct proxy_lane *lane;
 
-    *list = (struct proxy_list){.lane = lane_of(p, &messages[i]), .first = at};
-    for (; i < n; i++) {
-        const struct coll__planned *m = &messages[i];
-
-        if (is_hosts(p, m) && lane_of(p, m) == list->lane)
-            (m->is_work ? add_work : add_message)(run, list, p, m);
+        if (!is_hosts(p, &messages[i]))
+            continue;
+        lane = lane_of(p, &messages[i]);
+        if (!lane->list) {
+            run->lists[run->n_lists].lane = lane;
+            lane->list = ++run->n_lists;
+        }
+        run->lists[lane->list - 1].n += count_pieces(p, &messages[i]);
     }
 }
 
-static int has_list(const struct coll__carried *run,
-                    const struct proxy_lane *lane)
+/* Sort the messages by lanes. */
+static void add_lists(struct coll__carried *run, const struct proxy *p,
+                      const struct coll__planned *messages, int n)
 {
+    int first = 0;
+
+    count_lists(run, p, messages, n);
+    for (int l = 0; l < run->n_lists; l++) {
+        run->lists[l].first = first;
+        first += run->lists[l].n;
+        run->lists[l].n = 0;
+    }
+    for (int i = 0; i < n; i++) {
+        const struct coll__planned *m = &messages[i];
+
+        if (is_hosts(p, m))
+            (m->is_work ? add_work : add_message)(
+                run, &run->lists[lane_of(p, m)->list - 1], p, m);
+    }
     for (int l = 0; l < run->n_lists; l++)
-        if (run->lists[l].lane == lane)
-            return 1;
-    return 0;
+        run->lists[l].lane->list = 0;
 }
 
 int proxy__plan(struct coll__stream_tp *tp,
@@ -341,10 +357,7 @@ int proxy__plan(struct coll__stream_tp *tp,
         log_error("cuda", "no memory for the %d messages of an operation", n);
         return COLL_ERR_NOMEM;
     }
-    for (int i = 0; i < n; i++)
-        if (is_hosts(p, &messages[i]) &&
-            !has_list(run, lane_of(p, &messages[i])))
-            add_list(run, p, messages, i, n);
+    add_lists(run, p, messages, n);
     run->tp = p;
     run->is_aside = n && messages[0].of.n >= COLL__ASIDE;
     atomic_init(&run->n_users, 1);
