@@ -30,6 +30,7 @@
 #include "transports/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- judging ------------------------------------------------------------- */
 
@@ -254,43 +255,85 @@ static int put_own_all(const struct coll_comm *comm,
     return rc;
 }
 
-/* Tell the transport of all pieces, if it has to carry some. */
-static int begin_run(const struct coll_comm *comm, void *stream,
-                     const struct list *list)
+/* ---- carried by the host ------------------------------------------------------- */
+
+static struct coll__planned planned_of(const struct coll_comm *comm,
+                                       const struct piece *piece)
+{
+    return (struct coll__planned){.of = message_of(comm, piece->call, piece->k),
+                                  .len = piece_len(comm, piece->call, piece->k),
+                                  .sig = signature_of(comm, piece->call),
+                                  .is_send = is_send(piece->call) != 0,
+                                  .is_first = !piece->k};
+}
+
+static int is_same(const struct coll__planned *a, const struct coll__planned *b)
+{
+    return a->of.peer == b->of.peer && a->of.n == b->of.n && a->len == b->len &&
+           a->is_send == b->is_send && a->is_first == b->is_first &&
+           !memcmp(&a->sig, &b->sig, sizeof(a->sig));
+}
+
+/* Does the list have the messages of the last run? */
+static int is_again(const struct coll_comm *comm, const struct list *list,
+                    const struct coll__kept_run *kept)
+{
+    if (!kept->run || kept->n != list->n)
+        return 0;
+    for (int i = 0; i < list->n; i++) {
+        struct coll__planned now = planned_of(comm, &list->pieces[i]);
+
+        if (!is_same(&now, &kept->planned[i]))
+            return 0;
+    }
+    return 1;
+}
+
+void coll__messages_forget(struct coll__kept_run *kept)
+{
+    if (kept->run)
+        kept->forget(kept->run);
+    free(kept->planned);
+    *kept = (struct coll__kept_run){.run = NULL};
+}
+
+static int plan_run(const struct coll_comm *comm, const struct list *list,
+                    struct coll__kept_run *kept)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
-    struct coll__planned *planned;
-    struct coll__carried *run;
-    int rc;
+
+    coll__messages_forget(kept);
+    kept->planned = malloc((size_t)list->n * sizeof(*kept->planned));
+    if (!kept->planned)
+        return no_memory(list->n);
+    for (int i = 0; i < list->n; i++)
+        kept->planned[i] = planned_of(comm, &list->pieces[i]);
+    kept->n = list->n;
+    kept->forget = tp->ops->forget;
+    return tp->ops->plan(tp, kept->planned, list->n, &kept->run);
+}
+
+/* Tell the transport of all pieces, if it has to carry some. */
+static int begin_run(const struct coll_comm *comm, void *stream,
+                     const struct list *list, struct coll__kept_run *kept)
+{
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    int rc = COLL_OK;
 
     if (!tp->ops->plan || !list->n)
         return COLL_OK;
-    planned = malloc((size_t)list->n * sizeof(*planned));
-    if (!planned)
-        return no_memory(list->n);
-    for (int i = 0; i < list->n; i++) {
-        const struct piece *piece = &list->pieces[i];
-
-        planned[i] = (struct coll__planned){
-            .of = message_of(comm, piece->call, piece->k),
-            .len = piece_len(comm, piece->call, piece->k),
-            .sig = signature_of(comm, piece->call),
-            .is_send = is_send(piece->call) != 0,
-            .is_first = !piece->k};
-    }
-    rc = tp->ops->plan(tp, planned, list->n, &run);
-    free(planned);
-    if (rc)
-        return rc;
-    rc = tp->ops->begin(tp, run, stream);
-    tp->ops->forget(run);
-    return rc;
+    if (!is_again(comm, list, kept))
+        rc = plan_run(comm, list, kept);
+    return rc ? rc : tp->ops->begin(tp, kept->run, stream);
 }
 
+/* ---- the whole batch -------------------------------------------------------- */
+
 static int put_all(const struct coll_comm *comm,
-                   const struct coll__batch *batch, const struct list *list)
+                   const struct coll__batch *batch, const struct list *list,
+                   struct coll__kept_run *kept)
 {
-    int rc = begin_run(comm, batch->stream, list);
+    int rc = begin_run(comm, batch->stream, list, kept);
 
     if (rc == COLL_OK)
         rc = put_own_all(comm, batch);
@@ -300,18 +343,17 @@ static int put_all(const struct coll_comm *comm,
     return rc;
 }
 
-/* ---- the whole batch -------------------------------------------------------- */
-
 /* If an error leaves a part of the batch in the stream, the other ranks wait for the
  * rest, so release the streams. */
-int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch)
+int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
+                       struct coll__kept_run *kept)
 {
     struct list list;
     int rc = list_all(comm, batch, &list);
 
     if (rc)
         return rc;
-    rc = put_all(comm, batch, &list);
+    rc = put_all(comm, batch, &list, kept);
     free(list.pieces);
     return rc && !batch->place.is_captured ? coll__programs_failed(comm, rc)
                                            : rc;

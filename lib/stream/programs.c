@@ -45,6 +45,7 @@ struct coll__stream_programs {
     struct coll__stream_program *now; /* of the call being enqueued */
     struct coll__stream_scratch scratch;
     struct coll__watch *watch; /* from the first call on */
+    struct coll__kept_run kept;
     struct coll__registered found[N_BUFS]; /* of the call being enqueued */
 };
 
@@ -214,8 +215,9 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
 
 static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    return are_messages(batch) ? coll__messages_put(comm, batch)
-                               : put_all(comm, &batch->calls[0], batch->stream);
+    return are_messages(batch)
+               ? coll__messages_put(comm, batch, &comm->stream->programs->kept)
+               : put_all(comm, &batch->calls[0], batch->stream);
 }
 
 static void note(const struct coll__stream_programs *list,
@@ -341,6 +343,7 @@ void coll__programs_free(struct coll_comm *comm)
         comm->stream->near->ops->close(comm->stream->near, 0);
     comm->stream->near = NULL;
     if (list) {
+        coll__messages_forget(&list->kept);
         coll__stream_program_forget_all(&list->list);
         coll__stream_scratch_free(&list->scratch);
         coll__cuda_held_reclaim();

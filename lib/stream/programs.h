@@ -95,10 +95,20 @@ void coll__programs_places(const struct coll_comm *comm,
 
 /* ---- messages.c ---------------------------------------------------- */
 
-/* check: check the sends and receives of a batch.  put: enqueue them.  Both return a
- * status, logged. */
+/* The last batch of which the host carries messages, planned; all 0 at first. */
+struct coll__kept_run {
+    struct coll__planned *planned; /* [n] */
+    int n;
+    struct coll__carried *run; /* or NULL */
+    void (*forget)(struct coll__carried *run);
+};
+
+/* check: check the sends and receives of a batch.  put: enqueue them; *kept becomes the
+ * batch's.  Both return a status, logged. */
 int coll__messages_check(const struct coll_comm *comm,
                          const struct coll__batch *batch);
-int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch);
+int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
+                       struct coll__kept_run *kept);
+void coll__messages_forget(struct coll__kept_run *kept);
 
 #endif
