@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_buffer.c - GPU memory of coll_mem_alloc_device(), over the fake CUDA
  * driver: where it lies, what it is good for, who may free it and when. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -251,7 +251,7 @@ END_TEST
 
 static int is_sum(const int32_t *at, int size)
 {
-    int32_t *host = staged_get(at, COUNT * sizeof(*host));
+    int32_t *host = device_get(at, COUNT * sizeof(*host));
     int is_right = 1;
 
     for (int i = 0; i < COUNT; i++)
@@ -260,7 +260,7 @@ static int is_sum(const int32_t *at, int size)
     return is_right;
 }
 
-static int add(const struct staged_rank *r, int32_t *at)
+static int add(const struct device_rank *r, int32_t *at)
 {
     int32_t host[COUNT];
 
@@ -311,10 +311,10 @@ static int share(struct world_rank *me)
 {
     size_t len = COUNT * sizeof(int32_t);
     struct coll_comm *second;
-    struct staged_rank r;
+    struct device_rank r;
     void *ptr;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, !coll_comm_dup(r.comm, &second));
     WORLD_CHECK(me, !coll_mem_alloc_device(&ptr, len + 512, -1));
     WORLD_CHECK(me, !add(&r, ptr));
@@ -329,13 +329,13 @@ static int share(struct world_rank *me)
     WORLD_CHECK(me, !coll_comm_destroy(second)); /* that ends it as well */
     WORLD_CHECK(me, !free_at_last(ptr));
     EXPECT(me, coll_mem_free(ptr), COLL_ERR_INVALID, "not the start");
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(what_is_registered_is_not_freed)
 {
-    ck_assert_int_eq(staged_fork(_i, share, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, share, NULL), 0);
 }
 END_TEST
 
@@ -345,11 +345,11 @@ static int part(struct world_rank *me)
 {
     size_t len = COUNT * sizeof(int32_t);
     int status = -1;
-    struct staged_rank r;
+    struct device_rank r;
     void *ptr;
     pid_t pid;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, !coll_mem_alloc_device(&ptr, len, -1));
     WORLD_CHECK(me, !coll_mem_register(r.comm, ptr, len));
     pid = fork();
@@ -363,12 +363,12 @@ static int part(struct world_rank *me)
     WORLD_CHECK(me, !add(&r, ptr));
     EXPECT(me, coll_mem_free(ptr), COLL_ERR_INVALID, "is registered");
     WORLD_CHECK(me, !coll_mem_deregister(r.comm, ptr) && !coll_mem_free(ptr));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_child_of_fork_frees_what_is_registered)
 {
-    ck_assert_int_eq(staged_fork(2, part, NULL), 0);
+    ck_assert_int_eq(device_fork(2, part, NULL), 0);
 }
 END_TEST
 
@@ -398,7 +398,7 @@ START_TEST(ranks_may_be_threads)
     setenv("FAKE_CUDA_DEVICES", _i ? "2" : "1", 1);
     coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    ck_assert_int_eq(staged_threads(3, churn, NULL), 0);
+    ck_assert_int_eq(device_threads(3, churn, NULL), 0);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * fake CUDA driver: each allocation once, the ones used last, and none that is not the
  * same any more; what others have mapped is not given back to the driver. */
 #include "tests/support/side_by_side.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -30,7 +30,7 @@ static void forbid(const struct world_rank *me, int more)
     setenv("FAKE_CUDA_FAULT", text, 1);
 }
 
-static size_t mapped(const struct staged_rank *r)
+static size_t mapped(const struct device_rank *r)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
 
@@ -59,7 +59,7 @@ static int32_t value(int rank, int round, int i)
 
 /* An allgather from the first part of the buffer, which is registered, to the second;
  * `round` makes its numbers others than before. */
-static int gather(const struct staged_rank *r, char *at, int round)
+static int gather(const struct device_rank *r, char *at, int round)
 {
     char *out = at + COUNT * sizeof(int32_t);
     int32_t host[COUNT], *all;
@@ -72,7 +72,7 @@ static int gather(const struct staged_rank *r, char *at, int round)
     WORLD_CHECK(r->me,
                 !coll_allgather(at, out, COUNT, COLL_I32, r->comm, r->stream));
     OK(cu.StreamSynchronize(r->stream));
-    all = staged_get(out, (size_t)r->me->size * sizeof(host));
+    all = device_get(out, (size_t)r->me->size * sizeof(host));
     for (int i = 0; i < r->me->size * COUNT; i++)
         is_right &= all[i] == value(i / COUNT, round, i % COUNT);
     free(all);
@@ -81,7 +81,7 @@ static int gather(const struct staged_rank *r, char *at, int round)
 }
 
 /* Register it, use it, give it up. */
-static int pass(const struct staged_rank *r, char *at, int round)
+static int pass(const struct device_rank *r, char *at, int round)
 {
     WORLD_CHECK(r->me, !coll_mem_register(r->comm, at, LEN));
     WORLD_CHECK(r->me, !gather(r, at, round));
@@ -96,11 +96,11 @@ static int pass(const struct staged_rank *r, char *at, int round)
 static int evict(struct world_rank *me)
 {
     size_t unit = opened(me) * UNIT, before;
-    struct staged_rank r;
+    struct device_rank r;
     char *at[3];
 
     forbid(me, 3);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     before = mapped(&r);
     for (int i = 0; i < 3; i++) {
         at[i] = buffer();
@@ -114,7 +114,7 @@ static int evict(struct world_rank *me)
            "registered memory: cuIpcOpenMemHandle");
     WORLD_CHECK(me, mapped(&r) == before + 2 * unit); /* as it was */
     WORLD_CHECK(me, !pass(&r, at[1], 7) && !pass(&r, at[2], 8));
-    WORLD_CHECK(me, !staged_leave(&r));
+    WORLD_CHECK(me, !device_leave(&r));
     for (int i = 0; i < 3; i++)
         WORLD_CHECK(me, !coll_mem_free(at[i]));
     return 0;
@@ -124,7 +124,7 @@ static int evict(struct world_rank *me)
 START_TEST(the_one_used_longest_ago_goes)
 {
     coll__limit_assume(LIMIT_CUDA_MAPS, 2);
-    ck_assert_int_eq(staged_fork(_i, evict, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, evict, NULL), 0);
 }
 END_TEST
 
@@ -133,11 +133,11 @@ END_TEST
 static int use(struct world_rank *me)
 {
     size_t unit = opened(me) * UNIT, before;
-    struct staged_rank r;
+    struct device_rank r;
     char *at[4];
 
     forbid(me, 4);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     before = mapped(&r);
     for (int i = 0; i < 4; i++)
         WORLD_CHECK(me, (at[i] = buffer()) &&
@@ -153,27 +153,27 @@ static int use(struct world_rank *me)
     WORLD_CHECK(me, mapped(&r) == before + 2 * unit);
     WORLD_CHECK(me, !coll_mem_deregister(r.comm, at[0]));
     WORLD_CHECK(me, mapped(&r) == before + unit && !pass(&r, at[0], 9));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(what_is_used_is_not_closed)
 {
     coll__limit_assume(LIMIT_CUDA_MAPS, 1);
-    ck_assert_int_eq(staged_fork(_i, use, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, use, NULL), 0);
 }
 END_TEST
 
 /* Ranks that want different numbers keep the least. */
 static int keep_none(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     size_t before, had;
     char *at;
 
     if (me->rank == me->size - 1)
         coll__limit_assume(LIMIT_CUDA_MAPS, 0);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     before = mapped(&r);
     world_meet(me);
     had = free_memory();
@@ -183,12 +183,12 @@ static int keep_none(struct world_rank *me)
     world_meet(me);
     WORLD_CHECK(me, free_memory() == had); /* all have given it back at once */
     world_meet(me);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(the_least_number_of_all_ranks_counts)
 {
-    ck_assert_int_eq(staged_fork(3, keep_none, NULL), 0);
+    ck_assert_int_eq(device_fork(3, keep_none, NULL), 0);
 }
 END_TEST
 
@@ -196,11 +196,11 @@ END_TEST
 static int share(struct world_rank *me)
 {
     size_t unit = opened(me) * UNIT, before;
-    struct staged_rank r;
+    struct device_rank r;
     CUdeviceptr at;
 
     forbid(me, 1);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     before = mapped(&r);
     at = fake_memory(UNIT);
     for (int i = 0; i < 4; i++)
@@ -215,13 +215,13 @@ static int share(struct world_rank *me)
     }
     WORLD_CHECK(me, mapped(&r) == before); /* it may be freed at any time */
     OK(cu.MemFree(at));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(an_allocation_is_mapped_once)
 {
-    ck_assert_int_eq(staged_fork(_i, share, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, share, NULL), 0);
 }
 END_TEST
 
@@ -231,12 +231,12 @@ END_TEST
  * some: it is never read by the mapping of what was there. */
 static int reuse(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUdeviceptr at, again;
     int n_same = 0;
     size_t before;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     before = mapped(&r);
     at = fake_memory(LEN);
     for (int round = 0; round < 12; round++) {
@@ -250,13 +250,13 @@ static int reuse(struct world_rank *me)
         at = again;
     }
     WORLD_CHECK(me, n_same > 0);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(freed_and_allocated_again_is_other_memory)
 {
-    ck_assert_int_eq(staged_fork(_i, reuse, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, reuse, NULL), 0);
 }
 END_TEST
 
@@ -264,12 +264,12 @@ END_TEST
  * exchange, and who allocates meanwhile and finds no room is told. */
 static int lend(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at, *other;
     size_t had;
 
     forbid(me, 2);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     world_meet(me);
     had = free_memory();
     world_meet(me);
@@ -287,7 +287,7 @@ static int lend(struct world_rank *me)
     world_meet(me);
     WORLD_CHECK(me, free_memory() == had - 2 * UNIT);
     world_meet(me);
-    WORLD_CHECK(me, !coll_mem_free(other) && !staged_leave(&r));
+    WORLD_CHECK(me, !coll_mem_free(other) && !device_leave(&r));
     world_meet(me);
     WORLD_CHECK(me, free_memory() >= had); /* and the end */
     world_meet(me);
@@ -297,7 +297,7 @@ static int lend(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_lent_is_kept_until_it_comes_back)
 {
-    ck_assert_int_eq(staged_fork(_i, lend, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, lend, NULL), 0);
 }
 END_TEST
 
@@ -306,12 +306,12 @@ END_TEST
 static int write_late(struct world_rank *me)
 {
     _Atomic uint32_t *gate;
-    struct staged_rank r;
+    struct device_rank r;
     unsigned char *bytes;
     CUstream late;
     char *at, *next;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     late = fake_stream();
     gate = fake_words(1);
     WORLD_CHECK(me, (at = buffer()) && !pass(&r, at, 1));
@@ -322,17 +322,17 @@ static int write_late(struct world_rank *me)
     OK(cu.StreamSynchronize(r.stream));
     atomic_store(gate, 1);
     OK(cu.StreamSynchronize(late));
-    bytes = staged_get(next, LEN);
+    bytes = device_get(next, LEN);
     for (int i = 0; i < LEN; i++)
         WORLD_CHECK(me, bytes[i] == 1);
     free(bytes);
-    WORLD_CHECK(me, !staged_leave(&r) && !coll_mem_free(next));
+    WORLD_CHECK(me, !device_leave(&r) && !coll_mem_free(next));
     return 0;
 }
 
 START_TEST(what_was_freed_is_not_handed_out_while_it_is_used)
 {
-    ck_assert_int_eq(staged_fork(2, write_late, NULL), 0);
+    ck_assert_int_eq(device_fork(2, write_late, NULL), 0);
 }
 END_TEST
 
@@ -340,15 +340,15 @@ END_TEST
  * memory mapped: it comes back when they have let go. */
 static int leave_early(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     size_t had;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me) && !staged_leave(&r));
+    WORLD_CHECK(me, !device_join(&r, me) && !device_leave(&r));
     world_meet(me);
     had = free_memory();
     world_meet(me);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, (at = buffer()) && !pass(&r, at, 1));
     world_meet(me);
     if (!me->rank) {
@@ -371,7 +371,7 @@ static int leave_early(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_others_let_go_of_late_comes_back)
 {
-    ck_assert_int_eq(staged_fork(_i, leave_early, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, leave_early, NULL), 0);
 }
 END_TEST
 
@@ -393,14 +393,14 @@ static int take_back(struct world_rank *me, size_t had)
 
 static int allocate_late(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     size_t had;
 
-    WORLD_CHECK(me, !staged_join(&r, me) && !staged_leave(&r));
+    WORLD_CHECK(me, !device_join(&r, me) && !device_leave(&r));
     world_meet(me);
     had = free_memory();
     world_meet(me);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     world_meet(me);
     if (!me->rank) {
         coll_comm_abort(r.comm, "enough");
@@ -418,7 +418,7 @@ static int allocate_late(struct world_rank *me)
 /* _i: ranks */
 START_TEST(memory_is_taken_back_where_there_is_none_left)
 {
-    ck_assert_int_eq(staged_fork(_i, allocate_late, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, allocate_late, NULL), 0);
 }
 END_TEST
 
@@ -426,11 +426,11 @@ END_TEST
 static int lend_twice(struct world_rank *me)
 {
     struct coll_comm *first;
-    struct staged_rank r;
+    struct device_rank r;
     size_t had;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     first = r.comm;
     WORLD_CHECK(me, !coll_comm_dup(first, &r.comm));
     world_meet(me);
@@ -441,7 +441,7 @@ static int lend_twice(struct world_rank *me)
     WORLD_CHECK(me, !coll_mem_deregister(first, at) && !coll_mem_free(at));
     WORLD_CHECK(me, !coll_comm_destroy(first));
     WORLD_CHECK(me, (at = buffer()) && !pass(&r, at, 2) && !coll_mem_free(at));
-    WORLD_CHECK(me, !staged_leave(&r));
+    WORLD_CHECK(me, !device_leave(&r));
     world_meet(me);
     WORLD_CHECK(me, free_memory() >= had);
     world_meet(me);
@@ -450,18 +450,18 @@ static int lend_twice(struct world_rank *me)
 
 START_TEST(two_communicators_may_have_it)
 {
-    ck_assert_int_eq(staged_fork(3, lend_twice, NULL), 0);
+    ck_assert_int_eq(device_fork(3, lend_twice, NULL), 0);
 }
 END_TEST
 
 /* Ranks that are threads map nothing, and lend nothing. */
 static int hold(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     size_t had;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     world_meet(me);
     had = free_memory();
     world_meet(me);
@@ -470,13 +470,13 @@ static int hold(struct world_rank *me)
     world_meet(me);
     WORLD_CHECK(me, free_memory() == had);
     world_meet(me);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(threads_lend_nothing)
 {
     coll__limit_assume(LIMIT_CUDA_KERNEL_MAX, 0);
-    ck_assert_int_eq(staged_threads(3, hold, NULL), 0);
+    ck_assert_int_eq(device_threads(3, hold, NULL), 0);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_fixture.h - operations in the streams of ranks (stream_fixture.h), with the
  * numbers of the oracle. */
-#ifndef COLL_TESTS_QUEUED_FIXTURE_H
-#define COLL_TESTS_QUEUED_FIXTURE_H
+#ifndef COLL_TESTS_EXEC_STREAM_FIXTURE_H
+#define COLL_TESTS_EXEC_STREAM_FIXTURE_H
 
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/oracle.h"

@@ -53,7 +53,7 @@ fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFAKE_CUDA='"$(abs_builddir)/%D%/.libs/libcuda.so.1"'
 check_LTLIBRARIES += libfake.la
 libfake_la_SOURCES = %D%/fake_fixture.c %D%/fake_fixture.h tests/gpu/gpu.c \
-	tests/gpu/gpu.h tests/gpu/gpu_ptx.c tests/support/staged_world.c tests/support/staged_world.h
+	tests/gpu/gpu.h tests/gpu/gpu_ptx.c tests/support/device_world.c tests/support/device_world.h
 libfake_la_CFLAGS = $(fake_cflags)
 fake_lib = libfake.la libworld.la $(check_lib) -ldl
 unit_tests += tests/fake_cuda/test_fake_cuda tests/fake_cuda/test_fake_graph tests/fake_cuda/test_fake_ipc \

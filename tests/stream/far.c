@@ -26,15 +26,15 @@ int far_fork(int size, int n, world_fn *fn)
     return world_fork(size, fn, &n, patient(60));
 }
 
-int far_join(struct staged_rank *r, struct world_rank *me)
+int far_join(struct device_rank *r, struct world_rank *me)
 {
     const int *n = me->arg;
 
-    staged_listen();
-    return world_on_host(me->rank / *n) || staged_join(r, me);
+    device_listen();
+    return world_on_host(me->rank / *n) || device_join(r, me);
 }
 
-int far_call(const struct staged_rank *r, void *at, int is_odd)
+int far_call(const struct device_rank *r, void *at, int is_odd)
 {
     return is_odd ? coll_broadcast(at, at, FAR_COUNT, COLL_I32, 0, r->comm,
                                    r->stream)

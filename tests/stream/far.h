@@ -3,7 +3,7 @@
 #ifndef COLL_TESTS_STREAM_FAR_H
 #define COLL_TESTS_STREAM_FAR_H
 
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 
 enum { FAR_COUNT = 96 << 10, FAR_LEN = 4 * FAR_COUNT };
 
@@ -15,9 +15,9 @@ int far_lacks_hosts(void);
 int far_fork(int size, int n, world_fn *fn);
 
 /* Join.  Neighbours share a host. */
-int far_join(struct staged_rank *r, struct world_rank *me);
+int far_join(struct device_rank *r, struct world_rank *me);
 
 /* Enqueue an allreduce of FAR_COUNT numbers in place, or, if it is_odd, a broadcast. */
-int far_call(const struct staged_rank *r, void *at, int is_odd);
+int far_call(const struct device_rank *r, void *at, int is_odd);
 
 #endif

@@ -33,7 +33,7 @@ struct registered *registered_new(void)
 
 int registered_join(struct registered *k, struct world_rank *me)
 {
-    if (staged_join(&k->r, me))
+    if (device_join(&k->r, me))
         return 1;
     k->in = (char *)fake_memory(REGISTERED_MOST + 1024);
     k->out = (char *)fake_memory(REGISTERED_MOST + 1024);
@@ -59,7 +59,7 @@ int registered_dismiss(const struct registered *k)
 
 int registered_leave(struct registered *k)
 {
-    int rc = staged_leave(&k->r);
+    int rc = device_leave(&k->r);
 
     OK(cu.MemFree((CUdeviceptr)k->in));
     OK(cu.MemFree((CUdeviceptr)k->out));
@@ -130,8 +130,8 @@ int registered_replay(struct registered *k, int n)
     CUgraph graph;
 
     OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
-    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    WORLD_CHECK(me, !device_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !device_do(&sum, k->r.comm));
     OK(cu.StreamEndCapture(k->r.stream, &graph));
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
     for (int round = 0; round < n; round++) {
@@ -165,7 +165,7 @@ int registered_call(struct registered *k, enum coll_collective c, char *in,
     OK(cu.StreamSynchronize(k->r.stream));
     world_meet(k->r.me);
     before = registered_copied();
-    WORLD_CHECK(k->r.me, !staged_do(&args, k->r.comm));
+    WORLD_CHECK(k->r.me, !device_do(&args, k->r.comm));
     OK(cu.StreamSynchronize(k->r.stream));
     *moved = registered_copied() - before;
     WORLD_CHECK(k->r.me, registered_is_right(k, c, out, round));
@@ -181,7 +181,7 @@ int registered_fall_out(struct world_rank *me)
     WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     args = registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
     for (int i = 0; i < 3 + !is_last; i++)
-        WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+        WORLD_CHECK(me, !device_do(&args, k->r.comm));
     if (is_last)
         OK(cu.StreamSynchronize(k->r.stream));
     world_meet(me);

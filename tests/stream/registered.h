@@ -4,7 +4,7 @@
 #ifndef COLL_TESTS_REGISTERED_H
 #define COLL_TESTS_REGISTERED_H
 
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 
 /* Elements, I32, of the calls to come, or of each rank's part of them; bytes of each
  * buffer, with some more behind them. */
@@ -12,7 +12,7 @@ extern int registered_count;
 #define REGISTERED_MOST (8 * registered_count * (int)sizeof(int32_t))
 
 struct registered {
-    struct staged_rank r;
+    struct device_rank r;
     char *in, *out;     /* registered: REGISTERED_MOST bytes from there */
     char *in_2, *out_2; /* not */
     int32_t host[];     /* as many */

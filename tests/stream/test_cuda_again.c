@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_again.c - calls of a shape that was there before, over the fake CUDA driver:
  * no algorithm is chosen for them, and shapes that differ in little are told apart. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void count(enum coll_log_level level, const char *topic,
 }
 
 /* Do the device's call; a request, since only it can name an algorithm. */
-static int run(const struct staged_rank *r, const struct staged_call *call)
+static int run(const struct device_rank *r, const struct device_call *call)
 {
     struct coll_request *request;
     int rc = coll_request_create(&call->device, r->comm, &request);
@@ -35,35 +35,35 @@ static int run(const struct staged_rank *r, const struct staged_call *call)
 }
 
 /* Do the call and return whether its result is right and `more` algorithms were chosen. */
-static int costs(const struct staged_rank *r, const struct staged_call *given,
+static int costs(const struct device_rank *r, const struct device_call *given,
                  int more)
 {
-    struct staged_call call = *given;
+    struct device_call call = *given;
     int before, is_well;
 
-    if (staged_fill(r, &call))
+    if (device_fill(r, &call))
         return 0;
-    is_well = !staged_do(&call.host, r->comm);
+    is_well = !device_do(&call.host, r->comm);
     before = n_chosen;
     is_well = is_well && !run(r, &call);
-    is_well = is_well && staged_same(&call) && n_chosen == before + more;
-    staged_free(r, &call);
+    is_well = is_well && device_same(&call) && n_chosen == before + more;
+    device_free(r, &call);
     return is_well;
 }
 
-static const struct staged_call first = {
+static const struct device_call first = {
     .host = {.collective = COLL_ALLREDUCE, .type = COLL_I32, .op = COLL_SUM},
     .count = 100};
 
 /* The first call and what differs from it in one thing; each is new once. */
 static int differ(struct world_rank *me)
 {
-    struct staged_call calls[] = {first, first, first, first, first,
+    struct device_call calls[] = {first, first, first, first, first,
                                   first, first, first, first, first};
-    struct staged_rank r;
+    struct device_rank r;
     int n = 0;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     calls[++n].count = 101;
     calls[++n].host.op = COLL_MAX;
     calls[++n].host.type = COLL_U32;
@@ -77,19 +77,19 @@ static int differ(struct world_rank *me)
     for (int again = 0; again < 3; again++)
         for (int i = 0; i <= n; i++)
             WORLD_CHECK(me, costs(&r, &calls[i], !again));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(an_algorithm_is_chosen_once_for_a_shape)
 {
-    ck_assert_int_eq(staged_fork(_i, differ, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, differ, NULL), 0);
 }
 END_TEST
 
-static int scale(const struct staged_rank *r, float by, int more)
+static int scale(const struct device_rank *r, float by, int more)
 {
-    struct staged_call call = first;
+    struct device_call call = first;
     int is_well;
 
     call.host.type = COLL_F32;
@@ -101,27 +101,27 @@ static int scale(const struct staged_rank *r, float by, int more)
 
 static int scale_all(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, scale(&r, 2, 1) && scale(&r, 3, 1));
     WORLD_CHECK(me, scale(&r, 2, 0) && scale(&r, 3, 0));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(scalars_are_a_part_of_the_shape)
 {
-    ck_assert_int_eq(staged_fork(2, scale_all, NULL), 0);
+    ck_assert_int_eq(device_fork(2, scale_all, NULL), 0);
 }
 END_TEST
 
 /* One shape more than are kept: the one used longest ago goes. */
 static int fill_up(struct world_rank *me)
 {
-    struct staged_call call = first;
-    struct staged_rank r;
+    struct device_call call = first;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     for (call.count = 1; call.count <= MOST_KEPT; call.count++)
         WORLD_CHECK(me, costs(&r, &call, 1));
     call.count = 1;
@@ -132,39 +132,39 @@ static int fill_up(struct world_rank *me)
     WORLD_CHECK(me, costs(&r, &call, 0));
     call.count = 2;
     WORLD_CHECK(me, costs(&r, &call, 1));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(the_shape_used_longest_ago_is_forgotten)
 {
-    ck_assert_int_eq(staged_fork(2, fill_up, NULL), 0);
+    ck_assert_int_eq(device_fork(2, fill_up, NULL), 0);
 }
 END_TEST
 
 /* Each time it is wrong again, and leaves nothing behind. */
 static int name_wrong(struct world_rank *me)
 {
-    struct staged_call call = first;
-    struct staged_rank r;
+    struct device_call call = first;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, costs(&r, &call, 1));
     call.host.algo = "nonsense";
     for (int i = 0; i < 2; i++) {
-        struct staged_call wrong = call;
+        struct device_call wrong = call;
 
-        WORLD_CHECK(me, !staged_fill(&r, &wrong));
+        WORLD_CHECK(me, !device_fill(&r, &wrong));
         WORLD_CHECK(me, run(&r, &wrong) == COLL_ERR_INVALID);
-        staged_free(&r, &wrong);
+        device_free(&r, &wrong);
     }
     call.host.algo = NULL;
     WORLD_CHECK(me, costs(&r, &call, 0));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(an_algorithm_that_is_none_is_refused_each_time)
 {
-    ck_assert_int_eq(staged_fork(2, name_wrong, NULL), 0);
+    ck_assert_int_eq(device_fork(2, name_wrong, NULL), 0);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_apart.c - ranks whose GPUs are not joined, over the fake CUDA driver: the
  * log says why, and calls work by way of the host, in graphs as well. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ static int is_apart(struct world_rank *me)
     CUgraph graph;
     char *at;
 
-    staged_listen();
+    device_listen();
     if (has_driver) {
         fake_open();
         OK(cu.Init(0));
@@ -57,9 +57,9 @@ static int is_apart(struct world_rank *me)
         fake_device(me->rank % scene->n_devices);
     comm = world_join(me);
     WORLD_CHECK(me, comm);
-    if (!strstr(staged_said(), scene->how) ||
-        !strstr(staged_said(), scene->why)) {
-        fprintf(stderr, "%s\n", staged_said());
+    if (!strstr(device_said(), scene->how) ||
+        !strstr(device_said(), scene->why)) {
+        fprintf(stderr, "%s\n", device_said());
         return 1;
     }
     if (!has_driver)
@@ -87,7 +87,7 @@ START_TEST(a_reason_is_told)
     setenv("COLL_LOG", "info", 1);
     setenv("FAKE_CUDA_DEVICES", scene.n_devices > 1 ? "2" : "1", 1);
     setenv(scene.name, scene.set, 1);
-    ck_assert_int_eq(staged_fork(2, is_apart, &scene), 0);
+    ck_assert_int_eq(device_fork(2, is_apart, &scene), 0);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ static int open_old(struct world_rank *me)
 START_TEST(a_driver_that_is_too_old_is_told)
 {
     setenv("FAKE_CUDA_VERSION", "11080", 1);
-    ck_assert_int_eq(staged_fork(2, open_old, NULL), 0);
+    ck_assert_int_eq(device_fork(2, open_old, NULL), 0);
 }
 END_TEST
 

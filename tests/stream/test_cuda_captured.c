@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_cuda_captured.c - operations as a part of graphs, most of them carried by the host, over the
- * fake CUDA driver: every collective, launched again and again with other inputs;
+/* test_cuda_captured.c - operations as a part of graphs, most of them carried by the host,
+ * over the fake CUDA driver: every collective, launched again and again with other inputs;
  * graphs by turns; and what becomes of a launch whose communicator fails or goes. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -32,7 +32,7 @@ static CUgraphExec end(CUstream stream)
     return exec;
 }
 
-static int sum(const struct staged_rank *r, const void *in, void *out)
+static int sum(const struct device_rank *r, const void *in, void *out)
 {
     return coll_allreduce(in, out, COUNT, COLL_I32, COLL_SUM, r->comm,
                           r->stream);
@@ -44,12 +44,12 @@ static int32_t *numbers(int32_t value)
 
     for (int i = 0; i < COUNT; i++)
         at[i] = value + i % 7;
-    return staged_put(at, sizeof(at));
+    return device_put(at, sizeof(at));
 }
 
 static int holds(const int32_t *device, int32_t value, int32_t step)
 {
-    int32_t *at = staged_get(device, LEN);
+    int32_t *at = device_get(device, LEN);
     int is_so = 1;
 
     for (int i = 0; i < COUNT; i++)
@@ -66,12 +66,12 @@ struct every {
     int flips; /* those that were in place are not, and the reverse */
 };
 
-static void choose(struct staged_call *call, int c, const struct every *every,
+static void choose(struct device_call *call, int c, const struct every *every,
                    int p)
 {
     static const enum coll_op ops[] = {COLL_SUM, COLL_MIN, COLL_AVG, COLL_PROD};
 
-    *call = (struct staged_call){.count = every->count,
+    *call = (struct device_call){.count = every->count,
                                  .in_place = (c + every->flips) % 2};
     call->host.collective = (enum coll_collective)c;
     call->host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
@@ -83,33 +83,33 @@ static void choose(struct staged_call *call, int c, const struct every *every,
 static int every_collective(struct world_rank *me)
 {
     const struct every *every = me->arg;
-    struct staged_call calls[COLL_SEND];
-    struct staged_rank r;
+    struct device_call calls[COLL_SEND];
+    struct device_rank r;
     CUgraphExec exec;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     for (int c = 0; c < COLL_SEND; c++) {
         choose(&calls[c], c, every, me->size);
-        WORLD_CHECK(me, !staged_fill(&r, &calls[c]));
+        WORLD_CHECK(me, !device_fill(&r, &calls[c]));
     }
     begin(r.stream);
     for (int c = 0; c < COLL_SEND; c++)
-        WORLD_CHECK(me, !staged_do(&calls[c].device, r.comm));
+        WORLD_CHECK(me, !device_do(&calls[c].device, r.comm));
     exec = end(r.stream);
     for (int i = 0; i < every->launches; i++) {
         for (int c = 0; c < COLL_SEND; c++)
-            staged_refill(&calls[c], (unsigned)(i + c * me->rank));
+            device_refill(&calls[c], (unsigned)(i + c * me->rank));
         OK(cu.GraphLaunch(exec, r.stream));
         for (int c = 0; c < COLL_SEND; c++)
-            WORLD_CHECK(me, !staged_do(&calls[c].host, r.comm));
+            WORLD_CHECK(me, !device_do(&calls[c].host, r.comm));
         OK(cu.StreamSynchronize(r.stream));
         for (int c = 0; c < COLL_SEND; c++)
-            WORLD_CHECK(me, staged_same(&calls[c]));
+            WORLD_CHECK(me, device_same(&calls[c]));
     }
     OK(cu.GraphExecDestroy(exec));
     for (int c = 0; c < COLL_SEND; c++)
-        staged_free(&r, &calls[c]);
-    return staged_leave(&r);
+        device_free(&r, &calls[c]);
+    return device_leave(&r);
 }
 
 /* _i: within a host, and as between hosts.  TEST_LONG launches it a thousand times. */
@@ -186,11 +186,11 @@ static int other_kinds(struct world_rank *me)
     int right = (me->rank + 1) % me->size, p = me->size;
     int left = (me->rank + p - 1) % p;
     int32_t *from, *to, *pinned;
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     enum coll_op op;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     from = numbers(me->rank);
     to = numbers(-1);
     pinned = (int32_t *)fake_words(COUNT);
@@ -213,19 +213,19 @@ static int other_kinds(struct world_rank *me)
         WORLD_CHECK(me, pinned[0] == p * i && pinned[9] == p * (i + 9));
     }
     OK(cu.GraphExecDestroy(exec));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* So many other shapes later, a graph still has what it needs. */
 static int late_launch(struct world_rank *me)
 {
     int32_t *at, *pinned;
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     enum coll_op op;
     int p = me->size;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(0);
     pinned = (int32_t *)fake_words(COUNT);
     WORLD_CHECK(me, !coll_op_create_user(add, NULL, 1, &op));
@@ -245,12 +245,12 @@ static int late_launch(struct world_rank *me)
     for (int i = 0; i < COUNT; i++)
         WORLD_CHECK(me, pinned[i] == p * i);
     OK(cu.GraphExecDestroy(exec));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_graph_keeps_what_the_host_needs_for_it)
 {
-    ck_assert_int_eq(staged_fork(2, late_launch, NULL), 0);
+    ck_assert_int_eq(device_fork(2, late_launch, NULL), 0);
 }
 END_TEST
 
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(messages_and_functions_are_launched_too)
 {
     setenv("FAKE_CUDA_IPC", _i % 2 ? "0" : "1", 1);
-    ck_assert_int_eq(staged_fork(_i, other_kinds, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, other_kinds, NULL), 0);
 }
 END_TEST
 
@@ -279,9 +279,9 @@ static int take_turns(struct world_rank *me)
     CUgraphExec first, second;
     CUstream other;
     CUevent event;
-    struct staged_rank r;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     a = numbers(1);
     b = numbers(0);
     c = numbers(0);
@@ -309,14 +309,14 @@ static int take_turns(struct world_rank *me)
     }
     OK(cu.GraphExecDestroy(first));
     OK(cu.GraphExecDestroy(second));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(graphs_and_calls_take_turns)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 8 << 10);
-    ck_assert_int_eq(staged_fork(_i, take_turns, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, take_turns, NULL), 0);
 }
 END_TEST
 
@@ -326,13 +326,13 @@ END_TEST
  * a later call works. */
 static int misuse(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUstream blocking;
     CUdeviceptr spoils;
     CUgraph graph;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(1);
     OK(cu.StreamCreate(&blocking, CU_STREAM_DEFAULT));
     OK(cu.StreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -349,20 +349,20 @@ static int misuse(struct world_rank *me)
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(at, me->size, me->size));
     OK(cu.StreamDestroy(blocking));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: whether the host carries them */
 START_TEST(a_capture_that_cannot_take_it_is_told)
 {
     setenv("FAKE_CUDA_IPC", _i ? "0" : "1", 1);
-    ck_assert_int_eq(staged_fork(2, misuse, NULL), 0);
+    ck_assert_int_eq(device_fork(2, misuse, NULL), 0);
 }
 END_TEST
 
 /* ---- the end ----------------------------------------------------------------------- */
 
-static CUgraphExec capture_sum(struct staged_rank *r, void *at)
+static CUgraphExec capture_sum(struct device_rank *r, void *at)
 {
     begin(r->stream);
     ck_assert_int_eq(sum(r, at, at), 0);
@@ -373,11 +373,11 @@ static CUgraphExec capture_sum(struct staged_rank *r, void *at)
 static int make_many(struct world_rank *me)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
     size_t few;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(1);
     few = 0;
     for (int i = 0; i < 100; i++) {
@@ -394,12 +394,12 @@ static int make_many(struct world_rank *me)
     }
     WORLD_CHECK(me, me->size == 1 || few);
     WORLD_CHECK(me, stats.pinned <= few);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(what_graphs_had_is_given_back)
 {
-    ck_assert_int_eq(staged_fork(1 + _i, make_many, NULL), 0);
+    ck_assert_int_eq(device_fork(1 + _i, make_many, NULL), 0);
 }
 END_TEST
 
@@ -407,11 +407,11 @@ END_TEST
  * that was made since. */
 static int outlive(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     int32_t *at, *other;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(1);
     other = numbers(2);
     exec = capture_sum(&r, at);
@@ -436,7 +436,7 @@ static int outlive(struct world_rank *me)
     world_meet(me);
     WORLD_CHECK(me, !sum(&r, at, at));
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks, which are threads or not, and how their GPUs reach each other */
@@ -447,8 +447,8 @@ START_TEST(a_graph_outlives_its_communicator)
     setenv("FAKE_CUDA_IPC", way ? "1" : "0", 1);
     setenv("FAKE_CUDA_DEVICES", "4", 1);
     setenv("COLL_CUDA_ENGINE", way == 2 ? "kernel" : "stream", 1);
-    ck_assert_int_eq(_i < 12 ? staged_fork(size, outlive, NULL)
-                             : staged_threads(size, outlive, NULL),
+    ck_assert_int_eq(_i < 12 ? device_fork(size, outlive, NULL)
+                             : device_threads(size, outlive, NULL),
                      0);
 }
 END_TEST
@@ -478,12 +478,12 @@ static int is_free(struct world_rank *me, size_t least)
 /* Communicators end before their graphs, and when these have gone, too, nothing is left. */
 static int leave_to_graphs(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     size_t had = 0;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(1);
     for (int i = 0; i < 6; i++) {
         exec = capture_sum(&r, at);
@@ -509,14 +509,14 @@ START_TEST(what_was_left_to_graphs_is_given_back)
     setenv("FAKE_CUDA_IPC", "1", 1);
     setenv("FAKE_CUDA_DEVICES", "3", 1);
     setenv("COLL_CUDA_ENGINE", _i ? "kernel" : "stream", 1);
-    ck_assert_int_eq(staged_fork(3, leave_to_graphs, NULL), 0);
+    ck_assert_int_eq(device_fork(3, leave_to_graphs, NULL), 0);
 }
 END_TEST
 
 /* How the last rank goes, before it launches. */
 enum ending { ABORTS, DIES, LEAVES, N_ENDINGS };
 
-static int go(struct staged_rank *r, enum ending how)
+static int go(struct device_rank *r, enum ending how)
 {
     usleep(100000);
     if (how == DIES)
@@ -531,11 +531,11 @@ static int go(struct staged_rank *r, enum ending how)
 static int wait_in_vain(struct world_rank *me)
 {
     enum ending how = *(enum ending *)me->arg;
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers(1);
     exec = capture_sum(&r, at);
     OK(cu.GraphLaunch(exec, r.stream));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_check.c - COLL_CHECK=1 over the fake CUDA driver: calls from GPU to GPU that
  * are not alike on all ranks end as COLL_ERR_MISMATCH, whatever the difference. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -34,14 +34,14 @@ static const char *const words[N_DEEDS] = {
 };
 
 struct rank {
-    struct staged_rank r;
+    struct device_rank r;
     void *in, *out;
     int32_t host[COUNT];
 };
 
 static int join(struct rank *k, struct world_rank *me)
 {
-    if (staged_join(&k->r, me))
+    if (device_join(&k->r, me))
         return 1;
     k->in = (void *)fake_memory(MOST);
     k->out = (void *)fake_memory(MOST);
@@ -170,7 +170,7 @@ static int disagree_more(struct world_rank *me)
 /* _i: ranks */
 START_TEST(another_root_or_count_of_a_rank_is_told)
 {
-    ck_assert_int_eq(staged_fork(_i, disagree_more, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, disagree_more, NULL), 0);
     ck_assert_int_eq(world_fork(_i, disagree_more, "", patient(60)), 0);
 }
 END_TEST
@@ -194,7 +194,7 @@ static int call_less(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_call_less_is_told)
 {
-    ck_assert_int_eq(staged_fork(_i, call_less, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, call_less, NULL), 0);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ static int capture(struct world_rank *me)
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     WORLD_CHECK(me, act(&k, SAME) == COLL_OK);
     OK(cu.StreamEndCapture(k.r.stream, &graph));
-    staged_launch(&k.r, graph, 3);
+    device_launch(&k.r, graph, 3);
     world_meet(me);
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     EXPECT(me, act(&k, is_last(me) ? OTHER_OP : SAME), COLL_ERR_MISMATCH,
@@ -248,7 +248,7 @@ static int capture(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_is_captured_is_compared_then)
 {
-    ck_assert_int_eq(staged_fork(_i, capture, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, capture, NULL), 0);
 }
 END_TEST
 
@@ -285,7 +285,7 @@ static int group(struct world_rank *me)
 START_TEST(a_group_is_compared_as_a_whole)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    ck_assert_int_eq(staged_threads(2, group, NULL), 0);
+    ck_assert_int_eq(device_threads(2, group, NULL), 0);
 }
 END_TEST
 
@@ -313,13 +313,13 @@ static int agree(struct world_rank *me)
         WORLD_CHECK(me, !act(&k, BARRIER));
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
-    return staged_leave(&k.r);
+    return device_leave(&k.r);
 }
 
 /* _i: ranks */
 START_TEST(ranks_that_agree_see_no_difference)
 {
-    ck_assert_int_eq(staged_fork(_i, agree, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, agree, NULL), 0);
 }
 END_TEST
 
@@ -336,7 +336,7 @@ static int differ(struct world_rank *me)
 
 START_TEST(all_ranks_check_or_none_does)
 {
-    ck_assert_int_eq(staged_fork(2, differ, NULL), 0);
+    ck_assert_int_eq(device_fork(2, differ, NULL), 0);
 }
 END_TEST
 

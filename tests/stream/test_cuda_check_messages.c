@@ -2,7 +2,7 @@
 /* test_cuda_check_messages.c - COLL_CHECK=1 over the fake CUDA driver: sends and receives
  * from GPU to GPU whose ends are not alike end as COLL_ERR_MISMATCH, before a byte has
  * come; and those that are alike go as ever. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -12,21 +12,21 @@
 enum { COUNT = 5000, LEN = 4 * COUNT /* five slots */ };
 
 struct rank {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *in, *out;
     int peer; /* of two: the other one */
 };
 
-static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
+static int32_t *numbers_from(int first) { return device_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, size_t count)
 {
-    return staged_holds(device, first, 1, count);
+    return device_holds(device, first, 1, count);
 }
 
 static int join(struct rank *k, struct world_rank *me)
 {
-    if (staged_join(&k->r, me))
+    if (device_join(&k->r, me))
         return 1;
     k->in = numbers_from(1000 * me->rank);
     k->out = numbers_from(-COUNT);
@@ -130,7 +130,7 @@ static int ring(struct world_rank *me)
 /* _i: ranks */
 START_TEST(groups_of_messages_are_compared)
 {
-    ck_assert_int_eq(staged_fork(_i, ring, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, ring, NULL), 0);
 }
 END_TEST
 
@@ -159,7 +159,7 @@ static int other_peer(struct world_rank *me)
 
 START_TEST(another_peer_is_told)
 {
-    ck_assert_int_eq(staged_fork(3, other_peer, NULL), 0);
+    ck_assert_int_eq(device_fork(3, other_peer, NULL), 0);
 }
 END_TEST
 
@@ -199,7 +199,7 @@ static int capture(struct world_rank *me)
     WORLD_CHECK(me, (me->rank ? recv_from : send_to)(&k, k.peer, COUNT,
                                                      COLL_I32) == COLL_OK);
     OK(cu.StreamEndCapture(k.r.stream, &graph));
-    staged_launch(&k.r, graph, 3);
+    device_launch(&k.r, graph, 3);
     WORLD_CHECK(me, !me->rank || holds(k.out, 0, COUNT));
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     if (!me->rank)
@@ -212,7 +212,7 @@ static int capture(struct world_rank *me)
 
 START_TEST(what_is_captured_is_compared_then)
 {
-    ck_assert_int_eq(staged_fork(2, capture, NULL), 0);
+    ck_assert_int_eq(device_fork(2, capture, NULL), 0);
 }
 END_TEST
 
@@ -261,12 +261,12 @@ static int agree(struct world_rank *me)
     WORLD_CHECK(me, holds(k.out, 1000 * me->rank, 7));
     WORLD_CHECK(me, !me->rank || holds(k.out + 7, 7, COUNT - 7));
     WORLD_CHECK(me, !coll_request_destroy(request));
-    return staged_leave(&k.r);
+    return device_leave(&k.r);
 }
 
 START_TEST(ends_that_agree_see_no_difference)
 {
-    ck_assert_int_eq(staged_fork(2, agree, NULL), 0);
+    ck_assert_int_eq(device_fork(2, agree, NULL), 0);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * driver that driver-calls.md tells, over the fake one, and nothing else. */
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/hot.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/run/run.h"
 
@@ -60,7 +60,7 @@ static struct cost cost_now(void)
 }
 
 /* Call it; what that was. */
-static int call(const struct staged_rank *r, const struct cell *cell, char *at,
+static int call(const struct device_rank *r, const struct cell *cell, char *at,
                 struct cost *cost)
 {
     struct coll_args args = {.size = sizeof(args),
@@ -137,10 +137,10 @@ static int repeat(struct world_rank *me)
 {
     const struct cell *cell = me->arg;
     struct cost cost = {.calls.all = 0};
-    struct staged_rank r;
+    struct device_rank r;
     char line[128], *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     hot_leave_out("libcuda.so");
     at = (char *)fake_memory(2 * MOST);
     for (int i = 0; i < ROUNDS; i++) {
@@ -155,7 +155,7 @@ static int repeat(struct world_rank *me)
         fprintf(stderr, "not in driver-calls.md:\n%s\n", line);
         return 1;
     }
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 static void take(enum way way)
@@ -171,7 +171,7 @@ START_TEST(a_repeated_call_costs_its_driver_calls)
     struct cell cell = cells[_i];
 
     take(cell.way);
-    ck_assert_int_eq(staged_fork(RANKS, repeat, &cell), 0);
+    ck_assert_int_eq(device_fork(RANKS, repeat, &cell), 0);
 }
 END_TEST
 

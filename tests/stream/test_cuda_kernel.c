@@ -3,7 +3,7 @@
  * the public interface; programs that come and go, graphs that stay, and kernels that
  * wait for a rank that fails. */
 #include "tests/fake_cuda/counts.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -14,14 +14,14 @@
 enum { MOST = 300000 }; /* elements of a rank's buffer */
 
 struct rank {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at; /* on the device */
     void (*ask)(struct fake_counts *);
 };
 
 static int join(struct rank *k, struct world_rank *me)
 {
-    WORLD_CHECK(me, !staged_join(&k->r, me));
+    WORLD_CHECK(me, !device_join(&k->r, me));
     k->at = (int32_t *)fake_memory(MOST * sizeof(int32_t));
     k->ask = (__typeof__(k->ask))gpu_symbol("fake_cuda_counts");
     return 0;
@@ -30,7 +30,7 @@ static int join(struct rank *k, struct world_rank *me)
 static int leave(struct rank *k)
 {
     OK(cu.MemFree((CUdeviceptr)k->at));
-    return staged_leave(&k->r);
+    return device_leave(&k->r);
 }
 
 /* Put the same numbers into all ranks' buffers. */
@@ -46,7 +46,7 @@ static void fill(const struct rank *k, size_t n, int seed)
 
 static int is_sum(const struct rank *k, size_t n, int seed)
 {
-    int32_t *host = staged_get(k->at, n * sizeof(*host));
+    int32_t *host = device_get(k->at, n * sizeof(*host));
     size_t i = 0;
 
     while (i < n && host[i] == k->r.me->size * ((int32_t)i + seed))
@@ -329,7 +329,7 @@ START_TEST(the_first_call_may_be_captured)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "stream", 1);
-    ck_assert_int_eq(staged_fork(1 + _i / 2, capture_first, NULL), 0);
+    ck_assert_int_eq(device_fork(1 + _i / 2, capture_first, NULL), 0);
 }
 END_TEST
 

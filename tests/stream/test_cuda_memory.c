@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_memory.c - what communicators hold of GPU memory and of pinned memory,
  * over the fake CUDA driver: as much as they say, and no more than they promise. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -21,7 +21,7 @@ static size_t free_memory(void)
 }
 
 /* Of every kind, thrice where it may take long. */
-static int work(const struct staged_rank *r, char *in, char *out, size_t len)
+static int work(const struct device_rank *r, char *in, char *out, size_t len)
 {
     size_t p = (size_t)r->me->size, n = len / 4 / p;
     struct coll_comm *comm = r->comm;
@@ -48,10 +48,10 @@ static int hold(struct world_rank *me)
     struct coll_mem_stats stats = {.size = sizeof(stats)};
     size_t others = (size_t)(me->size - 1), slots = 2 * others * SLOT * SLOTS;
     size_t had, used;
-    struct staged_rank r;
+    struct device_rank r;
     char *in, *out;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     in = (char *)fake_memory(MOST);
     out = (char *)fake_memory(MOST);
     WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
@@ -72,13 +72,13 @@ static int hold(struct world_rank *me)
     WORLD_CHECK(me, !stats.pinned);
     WORLD_CHECK(me, stats.plans > 0 && stats.plans < 10 << 20);
     world_meet(me);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(a_communicator_holds_what_it_says)
 {
-    ck_assert_int_eq(staged_fork(_i, hold, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, hold, NULL), 0);
 }
 END_TEST
 
@@ -86,24 +86,24 @@ END_TEST
 static int hold_by_default(struct world_rank *me)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
-    struct staged_rank r;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
     WORLD_CHECK(me, stats.device <= (size_t)64 << 20);
     WORLD_CHECK(me, (stats.device > 0) == (me->size > 1));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(slots_take_no_more_than_64_mib)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 0);
-    ck_assert_int_eq(staged_fork(_i, hold_by_default, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, hold_by_default, NULL), 0);
 }
 END_TEST
 
-static size_t on_device(const struct staged_rank *r)
+static size_t on_device(const struct device_rank *r)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
 
@@ -115,10 +115,10 @@ static size_t on_device(const struct staged_rank *r)
 static int hold_steps(struct world_rank *me)
 {
     size_t before, steps;
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(MOST);
     before = on_device(&r);
     for (size_t n = 1; n <= 200; n++) {
@@ -136,7 +136,7 @@ static int hold_steps(struct world_rank *me)
     OK(cu.StreamSynchronize(r.stream));
     steps = on_device(&r) - before + 4096; /* another one has gone */
     WORLD_CHECK(me, steps >= 64 * 68 && !(steps & (steps - 1)));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
@@ -145,7 +145,7 @@ START_TEST(steps_on_the_gpu_are_counted)
     setenv("COLL_CUDA_ENGINE", "kernel", 1);
     coll__limit_assume(LIMIT_CUDA_SLOT, 16 << 10);
     setenv("FAKE_CUDA_DEVICES", "4", 1);
-    ck_assert_int_eq(staged_fork(_i, hold_steps, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, hold_steps, NULL), 0);
 }
 END_TEST
 
@@ -153,30 +153,30 @@ END_TEST
 static int hold_pinned(struct world_rank *me)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(MOST);
     WORLD_CHECK(me, !work(&r, at, (char *)fake_memory(MOST), MOST));
     WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
     WORLD_CHECK(me, !stats.mapped && stats.pinned);
     WORLD_CHECK(me, stats.pinned % (4096 + 2 * (256 << 10)) == 0);
     WORLD_CHECK(me, stats.pinned <= 4 * (4096 + 2 * (256 << 10)));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(what_the_host_carries_takes_pinned_memory)
 {
     setenv("FAKE_CUDA_IPC", "0", 1);
-    ck_assert_int_eq(staged_fork(3, hold_pinned, NULL), 0);
+    ck_assert_int_eq(device_fork(3, hold_pinned, NULL), 0);
 }
 END_TEST
 
 /* ---- shapes ---------------------------------------------------------------------- */
 
 /* Call number i, of a shape that no other call has. */
-static int call_once(const struct staged_rank *r, char *at, int i)
+static int call_once(const struct device_rank *r, char *at, int i)
 {
     size_t n = (size_t)(1 + i * 7919 % 5000), p = (size_t)r->me->size;
 
@@ -197,7 +197,7 @@ static int call_once(const struct staged_rank *r, char *at, int i)
 }
 
 /* What the communicator says that it has, and what the process has taken of the heap. */
-static size_t held_by(const struct staged_rank *r)
+static size_t held_by(const struct device_rank *r)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
 
@@ -210,10 +210,10 @@ static int change_shapes(struct world_rank *me)
 {
     int n = part_of(getenv("TEST_LONG") ? 10000 : 2000);
     size_t least[2] = {SIZE_MAX, SIZE_MAX};
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(MOST);
     for (int i = 0; i < n; i++) {
         int half = i / (n / 2);
@@ -226,7 +226,7 @@ static int change_shapes(struct world_rank *me)
             least[half] = least[half] < held_by(&r) ? least[half] : held_by(&r);
     }
     WORLD_CHECK(me, least[1] < least[0] + least[0] / 20);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: how the GPUs of the ranks reach each other */

@@ -2,7 +2,7 @@
 /* test_cuda_messages.c - sends and receives from GPU to GPU, over the fake CUDA driver:
  * groups, large and small, beside collectives, captured, and those that nobody takes. */
 #include "tests/support/side_by_side.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -11,11 +11,11 @@
 
 enum { COUNT = 5000, LEN = 4 * COUNT };
 
-static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
+static int32_t *numbers_from(int first) { return device_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, size_t count)
 {
-    return staged_holds(device, first, 1, count);
+    return device_holds(device, first, 1, count);
 }
 
 /* Counts that two ranks know of: of all lengths, also 0. */
@@ -30,10 +30,10 @@ static size_t count_of(int from, int to, int round)
 static int all_to_all(struct world_rank *me)
 {
     int32_t *from[8], *to[8], *pinned[2];
-    struct staged_rank r;
+    struct device_rank r;
     int p = me->size;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     for (int q = 0; q < p; q++) {
         from[q] = numbers_from(100 * me->rank + q);
         to[q] = numbers_from(0);
@@ -61,14 +61,14 @@ static int all_to_all(struct world_rank *me)
                 me, holds(to[q], 100 * q + me->rank, count_of(q, me->rank, n)));
         WORLD_CHECK(me, !memcmp(pinned[0], pinned[1], LEN));
     }
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(a_group_exchanges_messages_of_all_lengths)
 {
     coll__limit_assume(LIMIT_CUDA_SLOTS, _i % 2 ? 1 : 2);
-    ck_assert_int_eq(staged_fork(_i, all_to_all, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -76,7 +76,7 @@ START_TEST(ranks_may_be_threads)
 {
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    ck_assert_int_eq(staged_threads(4, all_to_all, NULL), 0);
+    ck_assert_int_eq(device_threads(4, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -84,11 +84,11 @@ END_TEST
  * sum between a message's ends. */
 static int out_of_step(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at, *sum;
     int peer = !me->rank;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(1000 * me->rank);
     sum = numbers_from(0);
     for (int n = 0; n < 4; n++) {
@@ -116,12 +116,12 @@ static int out_of_step(struct world_rank *me)
     }
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(at, 1000, 3000) && holds(sum, 0, COUNT));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(messages_keep_their_order_and_are_in_nobodys_way)
 {
-    ck_assert_int_eq(staged_fork(2, out_of_step, NULL), 0);
+    ck_assert_int_eq(device_fork(2, out_of_step, NULL), 0);
 }
 END_TEST
 
@@ -130,11 +130,11 @@ static int replay(struct world_rank *me)
 {
     int p = me->size, left = (me->rank + p - 1) % p, right = (me->rank + 1) % p;
     int32_t *from, *to;
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     CUgraph graph;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     from = numbers_from(me->rank);
     to = numbers_from(0);
     OK(cu.StreamBeginCapture(r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -158,13 +158,13 @@ static int replay(struct world_rank *me)
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(to, left, COUNT));
     OK(cu.GraphExecDestroy(exec));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(messages_are_parts_of_graphs)
 {
-    ck_assert_int_eq(staged_fork(_i, replay, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, replay, NULL), 0);
 }
 END_TEST
 
@@ -172,10 +172,10 @@ END_TEST
  * to nothing of the kind. */
 static int nobody_takes(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(0);
     WORLD_CHECK(me, !coll_barrier(r.comm, r.stream));
     OK(cu.StreamSynchronize(r.stream));
@@ -211,10 +211,10 @@ END_TEST
 /* What is left in a slot is found when all go; and so is a peer that leaves. */
 static int one_too_many(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(0);
     if (!me->rank)
         WORLD_CHECK(me, !coll_send(at, 1, COLL_I32, 1, r.comm, r.stream));
@@ -226,16 +226,16 @@ static int one_too_many(struct world_rank *me)
 
 START_TEST(the_end_counts_messages)
 {
-    ck_assert_int_eq(staged_fork(2, one_too_many, NULL), 0);
+    ck_assert_int_eq(device_fork(2, one_too_many, NULL), 0);
 }
 END_TEST
 
 static int wrong_halves(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(0);
     WORLD_CHECK(me, !coll_group_start());
     WORLD_CHECK(me, !coll_send(at, 2, COLL_I32, me->rank, r.comm, r.stream));
@@ -244,12 +244,12 @@ static int wrong_halves(struct world_rank *me)
     EXPECT(
         me, coll_group_end(), COLL_ERR_INVALID,
         "the matching send or receive in the same group, with the same count");
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(halves_of_a_message_to_oneself_are_alike)
 {
-    ck_assert_int_eq(staged_fork(2, wrong_halves, NULL), 0);
+    ck_assert_int_eq(device_fork(2, wrong_halves, NULL), 0);
 }
 END_TEST
 

@@ -140,7 +140,7 @@ static int replay(struct world_rank *me)
     WORLD_CHECK(me, k && !registered_join(k, me));
     sum = registered_args(k, COLL_ALLREDUCE, COUNT, k->in, k->out);
     OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    WORLD_CHECK(me, !device_do(&sum, k->r.comm));
     if (me->rank < 2) {
         WORLD_CHECK(me, !coll_group_start());
         WORLD_CHECK(me, !coll_send(k->in, COUNT, COLL_I32, other, k->r.comm,
@@ -180,7 +180,7 @@ static int fall_out(struct world_rank *me)
     WORLD_CHECK(me, k && !registered_join(k, me));
     args = registered_args(k, COLL_ALLTOALL, COUNT, k->in, k->out);
     for (int i = 0; i < 3 + (me->rank != 1); i++)
-        WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+        WORLD_CHECK(me, !device_do(&args, k->r.comm));
     if (me->rank == 1)
         OK(cu.StreamSynchronize(k->r.stream));
     world_meet(me);

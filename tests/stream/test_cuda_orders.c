@@ -2,7 +2,7 @@
 /* test_cuda_orders.c - two communicators and several streams, over the fake CUDA driver
  * and its delays: calls in other orders on other ranks, where that is allowed; where it
  * is not, nobody waits for ever. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -14,7 +14,7 @@ enum { COUNT = 3000, LEN = COUNT * (int)sizeof(int32_t), ROUNDS = 30 };
 
 /* Of a rank: two communicators, a stream and buffers for each. */
 struct rank {
-    struct staged_rank r;
+    struct device_rank r;
     struct coll_comm *comms[2];
     CUstream streams[2];
     int32_t *in[2], *out[2];
@@ -24,7 +24,7 @@ static int join(struct rank *k, struct world_rank *me)
 {
     int32_t numbers[COUNT];
 
-    if (staged_join(&k->r, me))
+    if (device_join(&k->r, me))
         return 1;
     k->comms[0] = k->r.comm;
     k->streams[0] = k->r.stream;
@@ -33,8 +33,8 @@ static int join(struct rank *k, struct world_rank *me)
     for (int c = 0; c < 2; c++) {
         for (int i = 0; i < COUNT; i++)
             numbers[i] = (c + 1) * (i + me->rank);
-        k->in[c] = staged_put(numbers, LEN);
-        k->out[c] = staged_put(numbers, LEN);
+        k->in[c] = device_put(numbers, LEN);
+        k->out[c] = device_put(numbers, LEN);
     }
     return 0;
 }
@@ -48,7 +48,7 @@ static int sum(const struct rank *k, int c, CUstream stream)
 static int is_sum(const struct rank *k, int c)
 {
     int p = k->r.me->size, is_so = 1;
-    int32_t *at = staged_get(k->out[c], LEN);
+    int32_t *at = device_get(k->out[c], LEN);
 
     for (int i = 0; i < COUNT; i++)
         is_so &= at[i] == (c + 1) * (p * i + p * (p - 1) / 2);
@@ -59,7 +59,7 @@ static int is_sum(const struct rank *k, int c)
 static int leave(struct rank *k)
 {
     WORLD_CHECK(k->r.me, !coll_comm_destroy(k->comms[1]));
-    return staged_leave(&k->r);
+    return device_leave(&k->r);
 }
 
 /* Streams of their own: odd ranks call the second communicator first, and each waits
@@ -89,7 +89,7 @@ static int cross(struct world_rank *me)
 START_TEST(communicators_of_their_own_streams_go_in_any_order)
 {
     setenv("FAKE_CUDA_DEVICES", _i % 2 ? "3" : "1", 1);
-    ck_assert_int_eq(staged_fork(_i, cross, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, cross, NULL), 0);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ static int hop(struct world_rank *me)
 /* _i: ranks */
 START_TEST(a_communicator_changes_streams_at_each_call)
 {
-    ck_assert_int_eq(staged_fork(_i, hop, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, hop, NULL), 0);
 }
 END_TEST
 
@@ -160,10 +160,10 @@ END_TEST
  * are on their way: the driver waits, so the results are there. */
 static int let_go(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *pages;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     pages = aligned_alloc(4096, 5 * 4096);
     WORLD_CHECK(me, pages);
     for (int n = 0; n < ROUNDS; n++) {
@@ -180,13 +180,13 @@ static int let_go(struct world_rank *me)
             WORLD_CHECK(me, at[i] == me->size * (n + i));
     }
     free(pages);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks, processes: each has a context of its own. */
 START_TEST(buffers_are_let_go_while_they_are_on_their_way)
 {
-    ck_assert_int_eq(staged_fork(_i, let_go, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, let_go, NULL), 0);
 }
 END_TEST
 
@@ -221,7 +221,7 @@ static int capture_meanwhile(struct world_rank *me)
 
 START_TEST(who_ends_elsewhere_does_not_end_a_capture)
 {
-    ck_assert_int_eq(staged_fork(2, capture_meanwhile, NULL), 0);
+    ck_assert_int_eq(device_fork(2, capture_meanwhile, NULL), 0);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * CUDA driver: the host carries all messages and does all steps but copies.  Every
  * collective against what the host's buffers give, in pieces and whole; groups, requests,
  * streams. */
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/util/limit.h"
@@ -17,22 +17,22 @@
 static const enum coll_op ops[] = {COLL_SUM, COLL_MIN, COLL_AVG, COLL_PROD};
 
 /* One call: on the host, and on the device; equal bytes. */
-static int compare(const struct staged_rank *r, struct staged_call *call)
+static int compare(const struct device_rank *r, struct device_call *call)
 {
-    WORLD_CHECK(r->me, !staged_fill(r, call));
-    WORLD_CHECK(r->me, !staged_do(&call->host, r->comm));
-    WORLD_CHECK(r->me, !staged_do(&call->device, r->comm));
+    WORLD_CHECK(r->me, !device_fill(r, call));
+    WORLD_CHECK(r->me, !device_do(&call->host, r->comm));
+    WORLD_CHECK(r->me, !device_do(&call->device, r->comm));
     OK(cu.StreamSynchronize(call->device.stream));
-    WORLD_CHECK(r->me, staged_same(call));
-    staged_free(r, call);
+    WORLD_CHECK(r->me, device_same(call));
+    device_free(r, call);
     return 0;
 }
 
-static int all_of_a_count(const struct staged_rank *r, size_t count,
+static int all_of_a_count(const struct device_rank *r, size_t count,
                           int in_place)
 {
     for (int c = 0; c < COLL_SEND; c++) {
-        struct staged_call call = {.count = count, .in_place = in_place};
+        struct device_call call = {.count = count, .in_place = in_place};
 
         call.host.collective = (enum coll_collective)c;
         call.host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
@@ -47,21 +47,21 @@ static int all_of_a_count(const struct staged_rank *r, size_t count,
 static int every_collective(struct world_rank *me)
 {
     static const size_t counts[] = {0, 1, 37, 3000};
-    struct staged_rank r;
+    struct device_rank r;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
         for (int in_place = 0; in_place < 2; in_place++)
             if (all_of_a_count(&r, counts[i], in_place))
                 return 1;
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(every_collective_gives_what_the_host_gives)
 {
     ck_assert_msg(!coll__cuda_image[0], "there are kernels");
-    ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ END_TEST
 START_TEST(what_exceeds_a_slot_goes_in_pieces)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 8 << 10);
-    ck_assert_int_eq(staged_fork(_i, every_collective, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(ranks_may_be_threads_and_share_devices)
 {
     setenv("FAKE_CUDA_DEVICES", _i % 2 ? "2" : "4", 1);
     coll__limit_assume(LIMIT_CUDA_SLOT, 16 << 10);
-    ck_assert_int_eq(staged_threads(_i, every_collective, NULL), 0);
+    ck_assert_int_eq(device_threads(_i, every_collective, NULL), 0);
 }
 END_TEST
 
@@ -86,21 +86,21 @@ END_TEST
 /* A vector of this rank's, on the device: COUNT numbers from `first` on. */
 enum { COUNT = 5000 };
 
-static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
+static int32_t *numbers_from(int first) { return device_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, int step)
 {
-    return staged_holds(device, first, step, COUNT);
+    return device_holds(device, first, step, COUNT);
 }
 
 /* Each to each, itself as well, and a sum in the same group. */
 static int all_to_all(struct world_rank *me)
 {
     int32_t *from[8], *to[8], *sum;
-    struct staged_rank r;
+    struct device_rank r;
     int p = me->size;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     for (int q = 0; q < p; q++) {
         from[q] = numbers_from(100 * me->rank + q);
         to[q] = numbers_from(0);
@@ -123,14 +123,14 @@ static int all_to_all(struct world_rank *me)
     for (int q = 0; q < p; q++)
         WORLD_CHECK(me, holds(to[q], 100 * q + me->rank, 1));
     WORLD_CHECK(me, holds(sum, p * (p - 1) / 2, p));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(a_group_exchanges_messages_side_by_side)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, _i % 2 ? 4 << 10 : 1 << 20);
-    ck_assert_int_eq(staged_fork(_i, all_to_all, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, all_to_all, NULL), 0);
 }
 END_TEST
 
@@ -139,11 +139,11 @@ static int ping_pong(struct world_rank *me)
 {
     struct coll_args args = {.size = sizeof(args), .type = COLL_I32};
     struct coll_request *request;
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
     int rc;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(me->rank);
     args.collective = me->rank ? COLL_SEND : COLL_RECV;
     args.root = !me->rank;
@@ -162,12 +162,12 @@ static int ping_pong(struct world_rank *me)
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, holds(at, 1, 1));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(requests_are_started_on_streams_again_and_again)
 {
-    ck_assert_int_eq(staged_fork(2, ping_pong, NULL), 0);
+    ck_assert_int_eq(device_fork(2, ping_pong, NULL), 0);
 }
 END_TEST
 
@@ -178,12 +178,12 @@ static int standing_still(struct world_rank *me)
     struct coll_args args = {.size = sizeof(args), .type = COLL_I32};
     struct coll_request *request;
     _Atomic uint32_t *gate;
-    struct staged_rank r;
+    struct device_rank r;
     CUstream other;
     int32_t *at;
     int p = me->size, n = 1;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     gate = fake_words(1);
     other = fake_stream();
     at = numbers_from(0);
@@ -205,7 +205,7 @@ static int standing_still(struct world_rank *me)
     OK(cu.StreamSynchronize(other));
     WORLD_CHECK(me, holds(at, 0, n));
     WORLD_CHECK(me, !coll_request_destroy(request));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
@@ -213,7 +213,7 @@ START_TEST(a_call_waits_for_nothing_and_streams_keep_its_order)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 8 << 10);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", _i % 2 ? "1" : "8", 1);
-    ck_assert_int_eq(staged_fork(_i, standing_still, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, standing_still, NULL), 0);
 }
 END_TEST
 
@@ -223,10 +223,10 @@ static int of_both(struct world_rank *me)
 {
     int32_t mine[COUNT], all[COUNT], *at;
     _Atomic uint32_t *gate;
-    struct staged_rank r;
+    struct device_rank r;
     int p = me->size;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(me->rank);
     gate = fake_words(1);
     for (int n = 0; n < 2; n++) {
@@ -244,14 +244,14 @@ static int of_both(struct world_rank *me)
         WORLD_CHECK(me, all[i] == p * 7 * i + p * (p - 1) / 2);
     atomic_store(gate, 1);
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(host_and_device_send_their_own_bytes)
 {
     setenv("COLL_ALGO", "direct", 1);
-    ck_assert_int_eq(staged_fork(_i, of_both, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, of_both, NULL), 0);
 }
 END_TEST
 
@@ -259,10 +259,10 @@ END_TEST
  * but the library's own thread. */
 static int far_ahead(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(0);
     for (int i = 0; i < 500; i++)
         WORLD_CHECK(me, !coll_allreduce(at, at, 1 + (size_t)i % 2, COLL_I32,
@@ -275,7 +275,7 @@ static int far_ahead(struct world_rank *me)
 
 START_TEST(a_communicator_ends_when_its_streams_have_come_to_all)
 {
-    ck_assert_int_eq(staged_fork(3, far_ahead, NULL), 0);
+    ck_assert_int_eq(device_fork(3, far_ahead, NULL), 0);
 }
 END_TEST
 
@@ -290,13 +290,13 @@ static void keep_last(const void *left, const void *right, void *out,
 
 static int other_kinds(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int32_t *at, *pinned, *third;
     int32_t three = 3;
     enum coll_op last, triple;
     int p = me->size;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(0);
     third = numbers_from(1);
     pinned = (int32_t *)fake_words(COUNT);
@@ -317,27 +317,27 @@ static int other_kinds(struct world_rank *me)
         WORLD_CHECK(me, pinned[i] == 10 * (p - 1) + i);
     WORLD_CHECK(me, holds(at, 10 * (p - 1), 1));
     WORLD_CHECK(me, p == 1 || holds(third, 3 * p, 3 * p));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: ranks */
 START_TEST(pinned_memory_goes_where_device_memory_does)
 {
     coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
-    ck_assert_int_eq(staged_fork(_i, other_kinds, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, other_kinds, NULL), 0);
 }
 END_TEST
 
 /* Registered memory is nothing to it; and a graph that outlives the communicator passes. */
 static int end_early(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUgraphExec exec;
     CUgraph graph;
     int32_t *at, *pinned;
     void *buf;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = numbers_from(1);
     pinned = (int32_t *)fake_words(COUNT);
     WORLD_CHECK(me, !coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM, r.comm,
@@ -365,7 +365,7 @@ static int end_early(struct world_rank *me)
 /* _i: ranks */
 START_TEST(what_ends_early_harms_nothing)
 {
-    ck_assert_int_eq(staged_fork(_i, end_early, NULL), 0);
+    ck_assert_int_eq(device_fork(_i, end_early, NULL), 0);
 }
 END_TEST
 

@@ -67,7 +67,7 @@ END_TEST
 static int cast(struct registered *k, const char *in, char *out, int root,
                 int round, uint64_t *moved)
 {
-    struct staged_rank *r = &k->r;
+    struct device_rank *r = &k->r;
     uint64_t before;
 
     registered_fill(k, r->me->rank == root ? (char *)in : k->in_2, round);
@@ -160,7 +160,7 @@ END_TEST
  * numbers in odd rounds, and so on. */
 static int gather_parts(struct registered *k, int round)
 {
-    struct staged_rank *r = &k->r;
+    struct device_rank *r = &k->r;
     size_t counts[8], displs[8], at = 0, gap = (size_t)(r->me->rank * round);
     int in_place = (round + r->me->rank) % 2;
     char *in;
@@ -323,7 +323,7 @@ static int go_stale(struct world_rank *me)
             fake_memory(REGISTERED_MOST + 1024);
     world_meet(me);
     args = registered_args(k, COLL_ALLGATHER, registered_count, k->in, k->out);
-    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_INVALID);
+    WORLD_CHECK(me, device_do(&args, k->r.comm) == COLL_ERR_INVALID);
     WORLD_CHECK(me, strstr(coll_last_error(), "freed"));
     WORLD_CHECK(me, !registered_dismiss(k));
     k->in = (char *)fake_memory(REGISTERED_MOST + 1024);
@@ -388,7 +388,7 @@ static int differ(struct world_rank *me)
     WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     args = registered_args(k, other < ROOT ? COLL_ALLGATHER : COLL_BROADCAST,
                            registered_count, k->in, k->out);
-    WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+    WORLD_CHECK(me, !device_do(&args, k->r.comm));
     world_meet(me);
     if (is_last && other == MEMORY)
         args.in = k->in_2;
@@ -398,12 +398,12 @@ static int differ(struct world_rank *me)
         args.out = k->out + AT;
     if (is_last && other >= ROOT)
         args.root = me->rank;
-    EXPECT(me, staged_do(&args, k->r.comm), COLL_ERR_MISMATCH,
+    EXPECT(me, device_do(&args, k->r.comm), COLL_ERR_MISMATCH,
            own_places(other, is_last));
     OK(cu.StreamSynchronize(k->r.stream));
     WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
                         COLL_ERR_MISMATCH);
-    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, device_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
     WORLD_CHECK(me, strstr(coll_last_error(), words[other]));
     WORLD_CHECK(me, strstr(coll_last_error(), advice[other]));
     coll_comm_destroy(k->r.comm);

@@ -121,8 +121,8 @@ static int replay(struct world_rank *me)
     WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     sum = registered_args(k, COLL_ALLREDUCE, LONG, k->in, k->in);
     gather = registered_args(k, COLL_ALLTOALL, LONG, k->in, k->out);
-    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
-    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    WORLD_CHECK(me, !device_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !device_do(&sum, k->r.comm));
     OK(cu.StreamSynchronize(k->r.stream));
     WORLD_CHECK(me, !registered_replay(k, 10));
     WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));

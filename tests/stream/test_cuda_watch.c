@@ -4,7 +4,7 @@
  * the library any more. */
 #include "lib/comm/comm.h"
 #include "tests/support/side_by_side.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
 
@@ -15,14 +15,14 @@
 
 enum { COUNT = 100, MOST = 8 * COUNT * 8 };
 
-static char *begin(struct staged_rank *r, struct world_rank *me)
+static char *begin(struct device_rank *r, struct world_rank *me)
 {
-    return staged_join(r, me) ? NULL : (char *)fake_memory(MOST);
+    return device_join(r, me) ? NULL : (char *)fake_memory(MOST);
 }
 
 /* The same with a short deadline from then on: joining takes what it takes, on a machine
  * that is busy. */
-static char *begin_soon(struct staged_rank *r, struct world_rank *me)
+static char *begin_soon(struct device_rank *r, struct world_rank *me)
 {
     char *at = begin(r, me);
 
@@ -31,7 +31,7 @@ static char *begin_soon(struct staged_rank *r, struct world_rank *me)
     return at;
 }
 
-static int sum(const struct staged_rank *r, char *at)
+static int sum(const struct device_rank *r, char *at)
 {
     return coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM, r->comm,
                           r->stream);
@@ -45,7 +45,7 @@ static int is_last(const struct world_rank *me)
 /* All but the last rank call, twice, and wait for their streams alone. */
 static int never_comes(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
 
     WORLD_CHECK(me, at && !sum(&r, at));
@@ -84,7 +84,7 @@ END_TEST
 /* One that has left is not waited for until the deadline. */
 static int leaves(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
 
     WORLD_CHECK(me, at && !sum(&r, at));
@@ -111,7 +111,7 @@ END_TEST
  * finds it. */
 static int calls_another(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
     int rc;
 
@@ -135,7 +135,7 @@ END_TEST
 /* The streams stand, all ranks have called. */
 static int is_at_other_work(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin_soon(&r, me);
     _Atomic uint32_t *gate;
 
@@ -161,7 +161,7 @@ END_TEST
 /* One operation after the other comes late, all of them much too late. */
 static int moves(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
 
     WORLD_CHECK(me, at);
@@ -171,7 +171,7 @@ static int moves(struct world_rank *me)
         WORLD_CHECK(me, !sum(&r, at));
     }
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(what_moves_has_time)
@@ -184,7 +184,7 @@ END_TEST
 /* Captured by all, launched by all once, and then by all but the last rank. */
 static int launches(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
     CUgraphExec exec;
     CUgraph graph;
@@ -221,7 +221,7 @@ END_TEST
 /* A rank that has sent all that is asked of it may go on before another one calls. */
 static int comes_late(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin(&r, me);
 
     WORLD_CHECK(me, at);
@@ -231,7 +231,7 @@ static int comes_late(struct world_rank *me)
                 !coll_broadcast(at, at, COUNT, COLL_I32, 0, r.comm, r.stream));
     OK(cu.StreamSynchronize(r.stream));
     world_meet(me);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(who_is_through_waits_for_nobody)
@@ -250,7 +250,7 @@ static int waits(struct world_rank *me)
                              .count = COUNT,
                              .root = 1};
     struct coll_request *request;
-    struct staged_rank r;
+    struct device_rank r;
     char *at = begin_soon(&r, me);
     int rc;
 
@@ -282,7 +282,7 @@ END_TEST
 /* While its stream stands the host asks for nothing else. */
 static int device_fails(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
     if (!me->rank)

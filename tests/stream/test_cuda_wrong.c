@@ -2,7 +2,7 @@
 /* test_cuda_wrong.c - operations on GPU buffers that are wrong, or fail: a sentence
  * for each, and no stream that waits for ever. */
 #include "tests/support/side_by_side.h"
-#include "tests/support/staged_world.h"
+#include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 
 #if __has_include(<cuda_runtime_api.h>)
@@ -17,7 +17,7 @@
 
 enum { COUNT = 1000, LEN = 4 * COUNT };
 
-static int sum(const struct staged_rank *r, const void *in, void *out,
+static int sum(const struct device_rank *r, const void *in, void *out,
                CUstream stream)
 {
     return coll_allreduce(in, out, COUNT, COLL_I32, COLL_SUM, r->comm, stream);
@@ -30,7 +30,7 @@ static void add(const void *left, const void *right, void *out, size_t count,
 }
 
 /* By an operation of one's own, which the host does on all ways. */
-static int own_sum(const struct staged_rank *r, void *at)
+static int own_sum(const struct device_rank *r, void *at)
 {
     enum coll_op op;
     int rc = coll_op_create_user(add, NULL, 1, &op);
@@ -51,7 +51,7 @@ static void take_engine(int is_carried)
 
 static int wrong_uses(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUcontext own;
     CUgraph graph;
     CUstream other;
@@ -59,10 +59,10 @@ static int wrong_uses(struct world_rank *me)
     char *plain = calloc(1, LEN), *at;
     void *pinned;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     pinned = fake_words(COUNT);
     OK(cu.CtxGetCurrent(&own));
-    at = staged_put(plain, LEN);
+    at = device_put(plain, LEN);
     freed = fake_memory(LEN);
     OK(cu.MemFree(freed));
     fake_device(1);
@@ -95,7 +95,7 @@ static int wrong_uses(struct world_rank *me)
     WORLD_CHECK(me, world_sum(r.comm, 3) == COLL_OK);
     OK(cu.StreamSynchronize(r.stream));
     free(plain);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: whether by way of the host, as below */
@@ -103,18 +103,18 @@ START_TEST(each_wrong_use_has_a_sentence_and_harms_nothing)
 {
     take_engine(_i);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    ck_assert_int_eq(staged_threads(1, wrong_uses, NULL), 0);
+    ck_assert_int_eq(device_threads(1, wrong_uses, NULL), 0);
 }
 END_TEST
 
 /* All that the communicator had on the device is gone; a new one has it. */
 static int reset(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUcontext ctx;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     for (int i = 0; i < me->size; i++) /* also before the first call */
         WORLD_CHECK(me, me->arg || !sum(&r, at, at, r.stream));
@@ -132,14 +132,14 @@ static int reset(struct world_rank *me)
     r.comm = world_join(me);
     WORLD_CHECK(me, r.comm && !sum(&r, at, at, r.stream));
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_device_that_was_reset_is_told)
 {
     take_engine(_i);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
-    ck_assert_int_eq(staged_fork(2, reset, NULL), 0);
+    ck_assert_int_eq(device_fork(2, reset, NULL), 0);
     if (!_i)
         ck_assert_int_eq(world_fork(2, reset, "", patient(60)), 0);
 }
@@ -147,11 +147,11 @@ END_TEST
 
 static int wrong_groups(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     CUstream other;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     other = fake_stream();
     at = (char *)fake_memory(LEN);
     coll_group_start();
@@ -161,25 +161,25 @@ static int wrong_groups(struct world_rank *me)
     coll_group_start();
     EXPECT(me, sum(&r, &at, at, r.stream), COLL_ERR_INVALID, "no memory that");
     EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "no memory that");
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_wrong_group_does_nothing)
 {
-    ck_assert_int_eq(staged_fork(2, wrong_groups, NULL), 0);
+    ck_assert_int_eq(device_fork(2, wrong_groups, NULL), 0);
 }
 END_TEST
 
 static int without_thread(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     EXPECT(me, sum(&r, at, at, r.stream), COLL_ERR_INVALID,
            "COLL_PROGRESS=off forbids");
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(without_the_progress_thread_there_are_none)
@@ -234,13 +234,13 @@ enum { CALLS = 20 };
 static int left_alone(struct world_rank *me)
 {
     enum way way = *(const enum way *)me->arg;
-    struct staged_rank r;
+    struct device_rank r;
     int status = 0;
     char *at;
 
     if (way == BREAK && me->rank == 1)
         setenv("FAKE_CUDA_FAULT", "cuMemcpyAsync:12:700", 1);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     WORLD_CHECK(me, !sum(&r, at, at, r.stream));
     OK(cu.StreamSynchronize(r.stream));
@@ -283,10 +283,10 @@ END_TEST
 /* An abort, and the end right behind it. */
 static int ends_at_once(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     WORLD_CHECK(me, me->rank || !sum(&r, at, at, r.stream));
     world_meet(me);
@@ -308,13 +308,13 @@ END_TEST
  * asks now and then. */
 static int device_fails(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     double until = gpu_now() + patient(10);
     char *at;
 
     if (!me->rank)
         setenv("FAKE_CUDA_FAULT", "cuEventQuery:3:700", 1);
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     if (!me->rank)
         fake_hold(r.stream, fake_words(1));
@@ -329,16 +329,16 @@ static int device_fails(struct world_rank *me)
 
 START_TEST(a_device_that_fails_is_told_of_in_its_own_words)
 {
-    ck_assert_int_eq(staged_fork(2, device_fails, NULL), 0);
+    ck_assert_int_eq(device_fork(2, device_fails, NULL), 0);
 }
 END_TEST
 
 static int never_comes(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     if (me->rank) {
         world_await_failure(r.comm, patient(20));
@@ -362,11 +362,11 @@ END_TEST
 /* Another type there: both calls are told. */
 static int disagrees(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     char *at;
     int rc;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     rc = coll_allreduce(at, at, 10, me->rank ? COLL_I32 : COLL_F32, COLL_SUM,
                         r.comm, r.stream);
@@ -381,7 +381,7 @@ static int disagrees(struct world_rank *me)
 
 START_TEST(ranks_that_disagree_are_told)
 {
-    ck_assert_int_eq(staged_fork(2, disagrees, NULL), 0);
+    ck_assert_int_eq(device_fork(2, disagrees, NULL), 0);
 }
 END_TEST
 
@@ -389,12 +389,12 @@ END_TEST
 
 static int forks(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int status = -1;
     pid_t pid;
     char *at;
 
-    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !device_join(&r, me));
     at = (char *)fake_memory(LEN);
     WORLD_CHECK(me, !sum(&r, at, at, r.stream));
     pid = fork();
@@ -405,12 +405,12 @@ static int forks(struct world_rank *me)
     WORLD_CHECK(me, waitpid(pid, &status, 0) == pid && !status);
     WORLD_CHECK(me, !sum(&r, at, at, r.stream));
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_child_may_only_free)
 {
-    ck_assert_int_eq(staged_fork(2, forks, NULL), 0);
+    ck_assert_int_eq(device_fork(2, forks, NULL), 0);
 }
 END_TEST
 

@@ -29,28 +29,28 @@ static uint64_t crossed(void)
 }
 
 /* Bytes of this rank, there and back, in one call of so many bytes in all. */
-static uint64_t cost(const struct staged_rank *r, enum coll_collective what,
+static uint64_t cost(const struct device_rank *r, enum coll_collective what,
                      size_t bytes)
 {
-    struct staged_call call = {
+    struct device_call call = {
         .host = {
             .collective = what, .type = COLL_I32, .op = COLL_SUM, .root = 1}};
     int is_of_blocks = what == COLL_ALLGATHER || what == COLL_REDUCE_SCATTER;
     uint64_t before;
 
     call.count = bytes / 4 / (is_of_blocks ? (size_t)r->me->size : 1);
-    ck_assert(!staged_fill(r, &call));
-    ck_assert(!staged_do(&call.host, r->comm));
+    ck_assert(!device_fill(r, &call));
+    ck_assert(!device_do(&call.host, r->comm));
     before = crossed();
-    ck_assert(!staged_do(&call.device, r->comm));
+    ck_assert(!device_do(&call.device, r->comm));
     OK(cu.StreamSynchronize(r->stream));
     before = crossed() - before;
-    ck_assert(staged_same(&call));
-    staged_free(r, &call);
+    ck_assert(device_same(&call));
+    device_free(r, &call);
     return before;
 }
 
-static size_t pinned(const struct staged_rank *r)
+static size_t pinned(const struct device_rank *r)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
 
@@ -62,18 +62,18 @@ static size_t pinned(const struct staged_rank *r)
  * memory, and no others.  Memory is pinned for that by the first call. */
 static int pass(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
 
     WORLD_CHECK(me, !far_join(&r, me));
     WORLD_CHECK(me,
-                strstr(staged_said(), "GPU buffers go from GPU to GPU, "
+                strstr(device_said(), "GPU buffers go from GPU to GPU, "
                                       "through the hosts where these do not "
                                       "reach each other: rank 0's GPU does "
                                       "not reach rank 3's"));
     WORLD_CHECK(me, !pinned(&r));
     WORLD_CHECK(me, cost(&r, COLL_ALLTOALL, FAR_LEN) == 2 * 3 * FAR_LEN);
     WORLD_CHECK(me, pinned(&r));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(what_stays_on_a_host_does_not_pass_its_memory)
@@ -87,13 +87,13 @@ END_TEST
  * other. */
 static int pass_oddly(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
 
     WORLD_CHECK(me, !far_join(&r, me));
     for (int what = COLL_ALLREDUCE; what <= COLL_ALLTOALL; what++)
         if (what != COLL_BARRIER)
             cost(&r, (enum coll_collective)what, FAR_LEN);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(hosts_need_not_be_alike)
@@ -112,7 +112,7 @@ END_TEST
 /* Are all n numbers what went in? */
 static int averaged(const void *at, size_t n)
 {
-    uint16_t *got = staged_get(at, 2 * n);
+    uint16_t *got = device_get(at, 2 * n);
     size_t right = 0;
 
     while (right < n && got[right] == F16_60000)
@@ -125,13 +125,13 @@ static int averaged(const void *at, size_t n)
 static int average_halves(struct world_rank *me)
 {
     static uint16_t numbers[4 * FAR_COUNT];
-    struct staged_rank r;
+    struct device_rank r;
     void *in, *out;
 
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         numbers[i] = F16_60000;
     WORLD_CHECK(me, !far_join(&r, me));
-    in = staged_put(numbers, sizeof(numbers));
+    in = device_put(numbers, sizeof(numbers));
     out = (void *)fake_memory(sizeof(numbers));
     for (int root = 0; root < 4; root++) {
         WORLD_CHECK(me, !coll_reduce(in, out, FAR_COUNT, COLL_F16, COLL_AVG,
@@ -150,7 +150,7 @@ static int average_halves(struct world_rank *me)
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me,
                 averaged(out, 4 * FAR_COUNT) && averaged(in, 4 * FAR_COUNT));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(averages_of_16_bits_do_not_overflow)
@@ -162,7 +162,7 @@ END_TEST
 /* ---- side by side ------------------------------------------------------------------- */
 
 /* Messages to oneself are nothing that the host carries. */
-static int send_to_myself(const struct staged_rank *r, void *at)
+static int send_to_myself(const struct device_rank *r, void *at)
 {
     WORLD_CHECK(r->me, !coll_group_start());
     WORLD_CHECK(r->me, !coll_send(at, FAR_COUNT, COLL_I32, r->me->rank, r->comm,
@@ -185,7 +185,7 @@ static void open_gate(_Atomic uint32_t *gate)
 static int go_on_beside(struct world_rank *me)
 {
     _Atomic uint32_t *gate = NULL;
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));
@@ -201,7 +201,7 @@ static int go_on_beside(struct world_rank *me)
     open_gate(gate);
     WORLD_CHECK(me, !far_call(&r, at, 1));
     OK(cu.StreamSynchronize(r.stream));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(host_operations_go_on_beside)
@@ -215,7 +215,7 @@ END_TEST
 static int stay_on_hosts(struct world_rank *me)
 {
     _Atomic uint32_t *gate;
-    struct staged_rank r;
+    struct device_rank r;
     uint32_t *in, *out;
     int p = me->size, to = (me->rank + 1) % p, from = (me->rank + p - 1) % p;
 
@@ -241,7 +241,7 @@ static int stay_on_hosts(struct world_rank *me)
     for (int i = 0; i < FAR_COUNT; i++)
         WORLD_CHECK(me, out[i] == (uint32_t)(p * i + p * (p - 1) / 2) &&
                             (i >= 20 || in[i] == out[i % 10]));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 /* _i: on a host each, two of them on one, or all; these read each other's GPUs, or not. */
@@ -259,7 +259,7 @@ END_TEST
 static int divide_beside(struct world_rank *me)
 {
     _Atomic uint32_t *gate = NULL;
-    struct staged_rank r;
+    struct device_rank r;
     struct coll_comm *dup;
     void *at;
 
@@ -278,7 +278,7 @@ static int divide_beside(struct world_rank *me)
     world_through(me);
     WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
     WORLD_CHECK(me, !coll_comm_destroy(dup));
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(who_divides_a_communicator_carries_on)
@@ -290,7 +290,7 @@ END_TEST
 /* Each graph is destroyed as soon as its launch has passed: what it sent still comes. */
 static int forget_graphs(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     uint32_t number = 0, *got;
     void *at;
 
@@ -312,12 +312,12 @@ static int forget_graphs(struct world_rank *me)
         OK(cu.StreamSynchronize(r.stream));
         OK(cu.GraphExecDestroy(exec));
         OK(cu.GraphDestroy(graph));
-        got = staged_get(at, 4);
+        got = device_get(at, 4);
         number = *got;
         free(got);
         WORLD_CHECK(me, number == i);
     }
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(what_graphs_sent_comes_when_they_are_gone)
@@ -342,7 +342,7 @@ static int n_fds(void)
 static int come_and_go(struct world_rank *me)
 {
     struct coll_mem_stats stats = {.size = sizeof(stats)};
-    struct staged_rank r;
+    struct device_rank r;
     struct coll_comm *half, *dup;
     int before = 0;
 
@@ -350,7 +350,7 @@ static int come_and_go(struct world_rank *me)
     for (int i = 0; i < 3; i++) {
         WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
         WORLD_CHECK(me, !coll_comm_split(r.comm, me->rank % 2, 0, &half));
-        cost(&(struct staged_rank){me, dup, r.stream}, COLL_ALLREDUCE, FAR_LEN);
+        cost(&(struct device_rank){me, dup, r.stream}, COLL_ALLREDUCE, FAR_LEN);
         WORLD_CHECK(me, !coll_comm_mem_stats(dup, &stats));
         WORLD_CHECK(me, stats.device > 0 && stats.pinned > 0);
         world_meet(me);
@@ -360,7 +360,7 @@ static int come_and_go(struct world_rank *me)
         WORLD_CHECK(me, i < 2 || n_fds() <= before + 8);
         before = n_fds();
     }
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(communicators_come_and_go)
@@ -372,7 +372,7 @@ END_TEST
 /* A child frees its copy, and its parent goes on. */
 static int have_a_child(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     int status;
     pid_t pid;
 
@@ -383,7 +383,7 @@ static int have_a_child(struct world_rank *me)
         _exit(coll_comm_destroy(r.comm) != COLL_OK);
     WORLD_CHECK(me, waitpid(pid, &status, 0) == pid && !status);
     cost(&r, COLL_ALLREDUCE, FAR_LEN);
-    return staged_leave(&r);
+    return device_leave(&r);
 }
 
 START_TEST(a_child_frees_its_copy)

@@ -12,7 +12,7 @@
 
 /* Once all ranks have called what they are to call: have the waits of the communicator end
  * soon. */
-static void hurry(const struct staged_rank *r)
+static void hurry(const struct device_rank *r)
 {
     world_meet(r->me);
     world_hurry(r->comm, patient(0.5));
@@ -22,7 +22,7 @@ static void hurry(const struct staged_rank *r)
 static int differ(struct world_rank *me)
 {
     int is_checked = getenv("COLL_CHECK") != NULL, rc;
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));
@@ -48,7 +48,7 @@ END_TEST
  * that wait for it. */
 static int wait_for_one(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));
@@ -74,7 +74,7 @@ END_TEST
  * it, and blame nobody. */
 static int wait_for_root(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));
@@ -98,7 +98,7 @@ END_TEST
 /* Rank 3 leaves without the call of the others: nobody's results may pass for good. */
 static int leave_without(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
     int rc;
 
@@ -121,7 +121,7 @@ END_TEST
 /* A send to another host that nobody receives. */
 static int send_in_vain(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));
@@ -153,7 +153,7 @@ static int wait_before(struct world_rank *me)
                              .count = FAR_COUNT};
     _Atomic uint32_t *gate;
     struct coll_request *request;
-    struct staged_rank r;
+    struct device_rank r;
 
     WORLD_CHECK(me, !far_join(&r, me));
     gate = fake_words(1);
@@ -181,7 +181,7 @@ END_TEST
 /* A whole host dies while the streams of the others wait for it. */
 static int outlive(struct world_rank *me)
 {
-    struct staged_rank r;
+    struct device_rank r;
     void *at;
 
     WORLD_CHECK(me, !far_join(&r, me));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* staged_world.c - a call twice: on buffers of the host and of the device. */
-#include "tests/support/staged_world.h"
+/* device_world.c - a call twice: on buffers of the host and of the device. */
+#include "tests/support/device_world.h"
 #include "tests/support/work.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ static void open_once(void)
     OK(cu.Init(0));
 }
 
-int staged_join(struct staged_rank *r, struct world_rank *me)
+int device_join(struct device_rank *r, struct world_rank *me)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int n_devices = 0;
@@ -30,7 +30,7 @@ int staged_join(struct staged_rank *r, struct world_rank *me)
     return r->comm == NULL;
 }
 
-int staged_leave(struct staged_rank *r)
+int device_leave(struct device_rank *r)
 {
     int rc = coll_comm_destroy(r->comm);
 
@@ -38,13 +38,13 @@ int staged_leave(struct staged_rank *r)
     return rc != COLL_OK;
 }
 
-int staged_fork(int size, world_fn *fn, void *arg)
+int device_fork(int size, world_fn *fn, void *arg)
 {
     patient_timeout(30);
     return world_fork(size, fn, arg, 60);
 }
 
-int staged_threads(int size, world_fn *fn, void *arg)
+int device_threads(int size, world_fn *fn, void *arg)
 {
     patient_timeout(30);
     return world_threads(size, fn, arg, 60);
@@ -60,13 +60,13 @@ static void hear(enum coll_log_level level, const char *part, const char *line,
         snprintf(said, sizeof(said), "%s", line);
 }
 
-void staged_listen(void) { coll_set_log_handler(hear, NULL); }
+void device_listen(void) { coll_set_log_handler(hear, NULL); }
 
-const char *staged_said(void) { return said; }
+const char *device_said(void) { return said; }
 
 /* ---- memory ------------------------------------------------------------------ */
 
-void *staged_put(const void *bytes, size_t len)
+void *device_put(const void *bytes, size_t len)
 {
     CUdeviceptr at = fake_memory(len ? len : 1);
 
@@ -75,7 +75,7 @@ void *staged_put(const void *bytes, size_t len)
     return (void *)at;
 }
 
-void *staged_get(const void *at, size_t len)
+void *device_get(const void *at, size_t len)
 {
     void *bytes = malloc(len ? len : 1);
 
@@ -84,20 +84,20 @@ void *staged_get(const void *at, size_t len)
     return bytes;
 }
 
-int32_t *staged_numbers(int first, size_t count)
+int32_t *device_numbers(int first, size_t count)
 {
     int32_t *numbers = calloc(count, sizeof(*numbers)), *device;
 
     for (size_t i = 0; i < count; i++)
         numbers[i] = first + (int)i;
-    device = staged_put(numbers, count * sizeof(*numbers));
+    device = device_put(numbers, count * sizeof(*numbers));
     free(numbers);
     return device;
 }
 
-int staged_holds(const int32_t *at, int first, int step, size_t count)
+int device_holds(const int32_t *at, int first, int step, size_t count)
 {
-    int32_t *numbers = staged_get(at, count * sizeof(*numbers));
+    int32_t *numbers = device_get(at, count * sizeof(*numbers));
     int is_so = 1;
 
     for (size_t i = 0; i < count; i++)
@@ -106,7 +106,7 @@ int staged_holds(const int32_t *at, int first, int step, size_t count)
     return is_so;
 }
 
-void staged_launch(const struct staged_rank *r, CUgraph graph, int n)
+void device_launch(const struct device_rank *r, CUgraph graph, int n)
 {
     CUgraphExec exec;
 
@@ -119,7 +119,7 @@ void staged_launch(const struct staged_rank *r, CUgraph graph, int n)
 /* ---- shapes ------------------------------------------------------------------ */
 
 /* Elements that rank a has for rank b, or gives to all as a. */
-static size_t count_of(const struct staged_call *call, int a, int b)
+static size_t count_of(const struct device_call *call, int a, int b)
 {
     return call->count ? (call->count * (size_t)(1 + (a + 2 * b) % 3)) / 2 : 0;
 }
@@ -144,7 +144,7 @@ static size_t lay_out(size_t *numbers, int n, const size_t *counts,
     return at;
 }
 
-static void lay_out_v(struct staged_call *call, int n, int rank, size_t *in,
+static void lay_out_v(struct device_call *call, int n, int rank, size_t *in,
                       size_t *out)
 {
     struct coll_args *args = &call->host;
@@ -197,7 +197,7 @@ static void lay_out_v(struct staged_call *call, int n, int rank, size_t *in,
     }
 }
 
-static void lay_out_plain(struct staged_call *call, int n, int rank, size_t *in,
+static void lay_out_plain(struct device_call *call, int n, int rank, size_t *in,
                           size_t *out)
 {
     size_t one = call->count, all = one * (size_t)n;
@@ -261,7 +261,7 @@ static void fill_numbers(enum coll_type type, unsigned char *at, size_t len,
 }
 
 /* Where the rank's own part begins in the larger buffer, in elements. */
-static size_t own_at(const struct staged_call *call, int rank)
+static size_t own_at(const struct device_call *call, int rank)
 {
     const struct coll_args *args = &call->host;
     const size_t *displs =
@@ -278,7 +278,7 @@ static size_t own_at(const struct staged_call *call, int rank)
 }
 
 /* In place: the smaller buffer is a part of the larger one, or they are one. */
-static void put_in_place(struct coll_args *args, const struct staged_call *call,
+static void put_in_place(struct coll_args *args, const struct device_call *call,
                          size_t at)
 {
     if (call->in_len == call->out_len)
@@ -289,7 +289,7 @@ static void put_in_place(struct coll_args *args, const struct staged_call *call,
         args->out = (unsigned char *)args->in + at;
 }
 
-int staged_fill(const struct staged_rank *r, struct staged_call *call)
+int device_fill(const struct device_rank *r, struct device_call *call)
 {
     struct coll_args *host = &call->host, *device = &call->device;
     size_t in, out, size = coll_type_size(host->type);
@@ -314,9 +314,9 @@ int staged_fill(const struct staged_rank *r, struct staged_call *call)
     if (!in || !out || host->collective == COLL_ALLTOALLV)
         call->in_place = 0;
     has_in = !call->in_place || in > out;
-    device->in = has_in ? staged_put(a, call->in_len) : NULL;
+    device->in = has_in ? device_put(a, call->in_len) : NULL;
     device->out =
-        !call->in_place || !has_in ? staged_put(b, call->out_len) : NULL;
+        !call->in_place || !has_in ? device_put(b, call->out_len) : NULL;
     if (!call->in_place)
         return 0;
     put_in_place(host, call, own_at(call, rank) * size);
@@ -325,7 +325,7 @@ int staged_fill(const struct staged_rank *r, struct staged_call *call)
     return 0;
 }
 
-void staged_refill(struct staged_call *call, unsigned seed)
+void device_refill(struct device_call *call, unsigned seed)
 {
     int has_in = !call->in_place || call->in_len > call->out_len;
     void *host = has_in ? (void *)call->host.in : call->host.out;
@@ -339,21 +339,21 @@ void staged_refill(struct staged_call *call, unsigned seed)
 
 static int same(const void *host, const void *device, size_t len)
 {
-    void *bytes = staged_get(device, len);
+    void *bytes = device_get(device, len);
     int is_same = !memcmp(host, bytes, len);
 
     free(bytes);
     return is_same;
 }
 
-int staged_same(const struct staged_call *call)
+int device_same(const struct device_call *call)
 {
     return same(call->host.in, call->device.in, call->in_len) &&
            same(call->host.out, call->device.out, call->out_len);
 }
 
 /* In place one of the two is a part of the other. */
-void staged_free(const struct staged_rank *r, struct staged_call *call)
+void device_free(const struct device_rank *r, struct device_call *call)
 {
     int has_in = !call->in_place || call->in_len > call->out_len;
     int has_out = !call->in_place || !has_in;
@@ -373,7 +373,7 @@ void staged_free(const struct staged_rank *r, struct staged_call *call)
 
 /* ---- calls ------------------------------------------------------------------- */
 
-int staged_do(const struct coll_args *a, struct coll_comm *comm)
+int device_do(const struct coll_args *a, struct coll_comm *comm)
 {
     if (a->collective == COLL_SEND)
         return coll_send(a->in, a->count, a->type, a->root, comm, a->stream);
