@@ -65,10 +65,12 @@ statuses() {
     "$collrun" -n 3 sh -c '[ $COLL_RANK != 1 ] || set -- "$@" --normalize meanstd
         "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $tiny --epochs 1 > out 2> err
     [ "$(cat st/0 st/1 st/2 | tr '\n' ' ')" = "2 2 2 " ] || fail "statuses: $(cat st/*)"
-    # a rank that dies amid the epochs: the others' collective fails
+    # a rank that dies amid the epochs: the others' collective fails; collrun, which would
+    # end them soon, does not see it
     rm -f st/*
     "$collrun" -n 3 sh -c 'if [ $COLL_RANK = 1 ]; then
-            { until grep -qi "^epoch" out; do sleep 0.1; done; kill -9 $$; } & exec "$@"
+            "$@" &
+            until grep -qi "^epoch" out; do sleep 0.1; done; kill -9 $!; wait; exit 0
         fi
         "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $tiny --epochs 10000 > out 2> err
     [ "$(cat st/0 st/2 | tr '\n' ' ')" = "3 3 " ] || fail "after a death: $(cat st/0 st/2)"
