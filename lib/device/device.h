@@ -27,15 +27,14 @@ struct coll__work {
     enum coll_op op;
     int nranks; /* scale: dst = dst / nranks, as coll__scale_fn */
     const void *scalar;
-    coll_user_fn
-        *fn; /* reduce: the caller's function, which no device has, and its
-                       * argument; with is_src_left it gets (src, dst) */
+    /* reduce: the caller's function, which no device has, and its argument; with
+     * is_src_left it gets (src, dst) */
+    coll_user_fn *fn;
     void *arg;
     unsigned is_src_left : 1;
     void *stream;
-    const void *
-        kernels; /* of the stream's context, from coll__cuda_prepare(); NULL: they are looked
-                          * for */
+    /* of the stream's context, from coll__cuda_prepare(); NULL: they are looked for */
+    const void *kernels;
     /* In pinned memory of the host, for a copy: the driver would make the caller wait for
      * a copy between two such places. */
     unsigned is_dst_host : 1, is_src_host : 1, is_with_host : 1;

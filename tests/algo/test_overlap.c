@@ -6,6 +6,7 @@
  * has one link to other hosts, which carries one message at a time.  A rank copies what
  * goes that way into its slot, and from it, at the speed of the bus.
  */
+#include "tests/support/files.h"
 #include "tests/support/suite.h"
 #include "lib/algo/algo.h"
 #include "lib/plan/view.h"
@@ -208,23 +209,6 @@ static struct times times_of(size_t len, struct speed speed)
     return t;
 }
 
-/* Is the line in the table? */
-static int is_told(const char *line)
-{
-    const char *dir = getenv("srcdir");
-    char name[512], text[256];
-    int found = 0;
-    FILE *file;
-
-    snprintf(name, sizeof(name), "%s/tests/algo/overlap.md", dir ? dir : ".");
-    file = fopen(name, "r");
-    while (file && !found && fgets(text, sizeof(text), file))
-        found = !strncmp(text, line, strlen(line));
-    if (file)
-        fclose(file);
-    return found;
-}
-
 static void check(size_t len, double times_slower)
 {
     struct speed speed = {1e-9, times_slower * 1e-9};
@@ -237,7 +221,8 @@ static void check(size_t len, double times_slower)
     snprintf(line, sizeof(line), "| %g | %zu | %.2f | %.2f | %.2f | %.2f | %.2f |",
              times_slower, len >> 10, t.all * 1e3, t.bus * 1e3, t.link * 1e3,
              t.all / slowest, (t.bus + t.link) / slowest);
-    ck_assert_msg(is_told(line), "not in overlap.md: %s", line);
+    ck_assert_msg(fixture_has_line("algo", "overlap.md", line),
+                  "not in overlap.md: %s", line);
 }
 
 /* _i: the size */

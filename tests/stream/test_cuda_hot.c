@@ -2,6 +2,7 @@
 /* test_cuda_hot.c - what a repeated call for a stream costs its caller: the calls of the
  * driver that driver-calls.md tells, over the fake one, and nothing else. */
 #include "tests/fake_cuda/counts.h"
+#include "tests/support/files.h"
 #include "tests/support/hot.h"
 #include "tests/support/device_world.h"
 #include "tests/support/suite.h"
@@ -116,23 +117,6 @@ static void describe(const struct cell *cell, const struct cost *cost,
              (int)cost->calls.pointers);
 }
 
-static int is_told(const char *line)
-{
-    const char *dir = getenv("srcdir");
-    char name[512], text[256];
-    int found = 0;
-    FILE *file;
-
-    snprintf(name, sizeof(name), "%s/tests/stream/driver-calls.md",
-             dir ? dir : ".");
-    file = fopen(name, "r");
-    while (file && !found && fgets(text, sizeof(text), file))
-        found = !strncmp(text, line, strlen(line));
-    if (file)
-        fclose(file);
-    return found;
-}
-
 static int repeat(struct world_rank *me)
 {
     const struct cell *cell = me->arg;
@@ -151,7 +135,7 @@ static int repeat(struct world_rank *me)
         OK(cu.StreamSynchronize(r.stream));
     }
     describe(cell, &cost, line);
-    if (!me->rank && !is_told(line)) {
+    if (!me->rank && !fixture_has_line("stream", "driver-calls.md", line)) {
         fprintf(stderr, "not in driver-calls.md:\n%s\n", line);
         return 1;
     }

@@ -19,6 +19,21 @@ static inline const char *fixture_file(const char *folder, const char *name)
     return path;
 }
 
+/* Has such a file a line that begins with these words? */
+static inline int fixture_has_line(const char *folder, const char *name,
+                                   const char *words)
+{
+    FILE *file = fopen(fixture_file(folder, name), "r");
+    char line[256];
+    int has = 0;
+
+    while (file && !has && fgets(line, sizeof(line), file))
+        has = !strncmp(line, words, strlen(words));
+    if (file)
+        fclose(file);
+    return has;
+}
+
 /* Make a new folder, whose name begins with /tmp/ and ends with six characters that this
  * function replaces. */
 static inline void folder_make(char *name)
