@@ -386,7 +386,7 @@ int proxy__begin(struct coll__stream_tp *tp, struct coll__carried *run,
 {
     struct proxy *p = (struct proxy *)tp;
     struct coll__stage *words = atomic_load(&p->words);
-    int status = tp->ops->state(tp), is_captured;
+    int status = coll__stream_state(tp), is_captured;
 
     if (status || (!run->n_lists && !p->base.n_carried))
         return status;

@@ -2,6 +2,7 @@
 /* stream.c - enqueue messages between streams: wait for the slot, copy or reduce, set the
  * slot's state.  No function here waits; each only puts work into a stream. */
 #include "transports/stream.h"
+#include "lib/trace/log.h"
 
 /* A wait for a state ends when the flag is released, too. */
 #define FULL (COLL__SLOT_FULL | COLL__SLOT_RELEASED)
@@ -24,13 +25,22 @@ static int enqueue(struct coll__stream_tp *tp, struct coll__work *work)
                                            : tp->streams->enqueue(work);
 }
 
+int coll__stream_state(const struct coll__stream_tp *tp)
+{
+    int status = tp->ops->state(tp);
+
+    if (status)
+        coll__log_set_error("");
+    return status;
+}
+
 int coll__stream_send(struct coll__stream_tp *tp,
                       const struct coll__message *to,
                       const struct coll__work *work)
 {
     struct coll__slot slot = slot_of(tp, to, 1);
     struct coll__work copy = *work;
-    int status = tp->ops->state(tp);
+    int status = coll__stream_state(tp);
 
     copy.kind = WORK_COPY;
     copy.dst = slot.at;
@@ -51,7 +61,7 @@ int coll__stream_recv(struct coll__stream_tp *tp,
 {
     struct coll__slot slot = slot_of(tp, from, 0);
     struct coll__work take = *work;
-    int status = tp->ops->state(tp);
+    int status = coll__stream_state(tp);
 
     if (!(from->n & COLL__DIRECT)) {
         take.src = slot.at;
@@ -79,7 +89,7 @@ int coll__stream_relay(struct coll__stream_tp *tp,
     struct coll__slot out = slot_of(tp, to, 1);
     void *const flags[2] = {in.flag, out.flag};
     struct coll__work take = *work;
-    int status = tp->ops->state(tp);
+    int status = coll__stream_state(tp);
 
     if (!(from->n & COLL__DIRECT)) {
         take.src = in.at;
@@ -100,7 +110,7 @@ int coll__stream_relay(struct coll__stream_tp *tp,
 int coll__stream_work(struct coll__stream_tp *tp, const struct coll__work *work)
 {
     struct coll__work own = *work;
-    int status = tp->ops->state(tp);
+    int status = coll__stream_state(tp);
 
     return status ? status : enqueue(tp, &own);
 }
@@ -109,7 +119,7 @@ int coll__stream_settle(struct coll__stream_tp *tp,
                         const struct coll__message *to, void *stream)
 {
     struct coll__slot slot = slot_of(tp, to, 1);
-    int status = tp->ops->state(tp);
+    int status = coll__stream_state(tp);
 
     return status ? status : tp->streams->wait_bits(stream, slot.flag, EMPTY);
 }

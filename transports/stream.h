@@ -274,6 +274,10 @@ struct coll__stream_transport {
                   struct coll_mem_stats *stats);
 };
 
+/* Return state().  If that is an error, the thread's last error becomes empty, since the
+ * words for it come from the rank that called release(). */
+int coll__stream_state(const struct coll__stream_tp *tp);
+
 /* Enqueue a message to, or from, a peer within reach, of slot bytes at most.  A send is
  * of work's src.  A receive does `work` with the message as its src: a copy, or a
  * reduction.  With COLL__DIRECT a send does not read src, and a receive does `work` with

@@ -330,7 +330,7 @@ static int put_kernel(struct coll__prog *prog)
                                    .tmp = prog->run.base[BUF_TMP],
                                    .stop = tp->kernel.stop,
                                    .stream = prog->run.stream};
-    int rc = tp->ops->state(tp);
+    int rc = coll__stream_state(tp);
 
     if (rc == COLL_OK && !prog->on_stream->plan)
         rc = load(prog);

@@ -185,15 +185,16 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     return coll__prog_look(prog, &moved);
 }
 
-/* If another rank has released the streams, wait a moment for its error message. */
+/* If another rank has released the streams, wait a moment for its error message; this
+ * rank has none then.  A rank with words of its own tells them at once, since the others
+ * wait for them. */
 int coll__programs_failed(struct coll_comm *comm, int rc)
 {
-    const struct coll__stream_tp *tp = comm->links.routes.streams;
     double until = coll__now() + NEWS_S;
     char why[COLL__TEXT_MAX];
 
     snprintf(why, sizeof(why), "%s", coll_last_error());
-    while (tp->ops->state(tp) == rc && coll__now() < until &&
+    while (!*why && coll__now() < until &&
            !atomic_load_explicit(&comm->failure.status, memory_order_acquire))
         usleep(200);
     return coll__comm_fail(comm, rc, "%s",
