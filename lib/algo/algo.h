@@ -34,6 +34,8 @@ struct coll__algo {
     int goes_whole;   /* messages are not cut: a pipeline would not help */
     int goes_apart;   /* a step uses only what earlier steps left in spans of its own
                        * length: pieces may go through all steps one by one */
+    int goes_up; /* its phases are the levels of the machine, up and down again, and
+                  * any slice of the vector could be a problem of its own */
 
     /* Write this rank's steps; returns plan_status(). */
     int (*build)(const struct coll__problem *pb, struct coll__plan *plan);
@@ -68,11 +70,14 @@ int coll__plan_build(const struct coll__algo *algo,
                      struct coll__plan *plan);
 
 /* Build a plan for streams, in which each step costs a call.  Messages are reduced
- * while they are received, if possible.  band is the number of pieces at a time in
- * algorithms that set goes_apart (coll__pass_split()).  band 0: as coll__plan_build(). */
-int coll__plan_build_banded(const struct coll__algo *algo,
-                            const struct coll__problem *pb, size_t chunk,
-                            int band, struct coll__plan *plan);
+ * while they are received, if possible.  Algorithms that set goes_apart have one piece
+ * less under way than there are slots, since a rank that passes pieces on needs a slot
+ * for the piece that it receives.  Messages may still be longer than a slot
+ * (coll__plan_fit()). */
+int coll__plan_build_for_slots(const struct coll__algo *algo,
+                               const struct coll__problem *pb,
+                               const struct coll__slots *slots,
+                               struct coll__plan *plan);
 
 /* What builds the plan of a rank, with messages of at most slots->slot bytes.  A status,
  * logged. */
@@ -82,9 +87,10 @@ struct coll__builder {
     const void *arg;
 };
 
-/* Return the length of the longest message, at most a slot, with which a plan for streams
- * should take least time; the same on every rank. */
-size_t coll__stream_piece(const struct coll__problem *pb, size_t slot);
+/* Set the slice, and the length of the longest message, at most slots->slot, with which a
+ * plan for streams should take least time; the same on every rank. */
+void coll__slots_for_levels(const struct coll__problem *pb,
+                            struct coll__slots *slots);
 
 /* Build a plan for ranks that do one step after the other, as listed, with only the
  * number of slots that `slots` gives two ranks.
@@ -288,11 +294,16 @@ static inline int plan_status(const struct coll__plan *plan)
     return plan->status;
 }
 
+/* The phases that an algorithm may set if it goes_up. */
+#define COLL__PHASES ((size_t)2 * COLL__LEVELS)
+
 /* ---- algorithms within algorithms ---------------------------------------- */
 
 /* How an inner problem maps to the outer one. */
 struct coll__frame {
-    const int *ranks;     /* [inner nranks]: the outer rank of each inner rank */
+    const int
+        *ranks; /* [inner nranks]: the outer rank of each inner rank; NULL: the
+                       * same */
     struct coll__span in, out; /* where the inner BUF_IN and BUF_OUT are */
 };
 
@@ -308,6 +319,13 @@ struct coll__frame {
 int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
                     const struct coll__problem *inner,
                     const struct coll__frame *frame);
+
+/* Build a plan whose slices of that many bytes go through the phases of the algorithm one
+ * behind the other: phase f of slice k is listed with phase f - 1 of slice k + 1.  The
+ * algorithm sets goes_up.  A status, logged. */
+int coll__plan_build_slices(const struct coll__algo *algo,
+                            const struct coll__problem *pb, size_t slice,
+                            struct coll__plan *plan);
 
 /* Return the collective's algorithm of that name; NULL if there is none. */
 const struct coll__algo *coll__algo_find(enum coll_collective collective,

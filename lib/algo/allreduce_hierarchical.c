@@ -102,6 +102,7 @@ static void allreduce(const struct climb *c, const struct coll__team *team,
     inner.rank = team->me;
     inner.count = c->vector.len / coll_type_size(c->pb->type);
     inner.in_place = is_out(c);
+    c->plan->phase = (unsigned)c->level;
     coll__plan_cheapest(c->plan, &inner, &inner, NULL, &frame);
     plan_finish(c->pb, c->plan, c->vector);
 }
@@ -119,11 +120,13 @@ static void between(const struct climb *c, const struct coll__team *team,
     struct coll__problem priced = scatter_of(c->pb, flat, cut);
     struct coll__problem inner = priced;
     struct climb next = *c;
+    int last = c->pb->view->n_levels - 1;
 
     inner.in_counts = cut->counts;
     inner.rank = team->me;
     inner.count = cut->counts[team->me];
     inner.in_place = inner.spoils_in = is_out(c);
+    c->plan->phase = (unsigned)c->level;
     coll__plan_cheapest(c->plan, &inner, &priced, NULL, &frame);
     if (team->me < cut->owners) {
         next.level++;
@@ -138,6 +141,7 @@ static void between(const struct climb *c, const struct coll__team *team,
     inner.count = cut->counts[team->me];
     inner.in_place = 1;
     frame.out = c->vector;
+    c->plan->phase = (unsigned)(2 * last - c->level);
     coll__plan_cheapest(c->plan, &inner, &priced, NULL, &frame);
 }
 
@@ -209,4 +213,5 @@ const struct coll__algo coll__algo_allreduce_hierarchical = {
     .build = build,
     .cost = cost,
     .refuses = coll__needs_groups,
+    .goes_up = 1,
 };

@@ -2,6 +2,7 @@
 /* build.c - the passes that turn a builder's steps into a plan that can run. */
 #include "lib/algo/algo.h"
 #include "lib/plan/flow.h"
+#include "lib/util/util.h"
 
 #include <stdlib.h>
 
@@ -30,27 +31,47 @@ static void trim(struct coll__plan *plan)
     plan->cap_steps = (int)n;
 }
 
-int coll__plan_build_banded(const struct coll__algo *algo,
-                            const struct coll__problem *pb, size_t chunk,
-                            int band, struct coll__plan *plan)
+/* How a plan is cut: see coll__plan_build() and coll__plan_build_for_slots(). */
+struct cut {
+    size_t chunk, slice;
+    int band;
+};
+
+static int build_steps(const struct coll__algo *algo,
+                       const struct coll__problem *pb, const struct cut *cut,
+                       struct coll__plan *plan)
+{
+    int rc;
+
+    if (algo->goes_up && cut->slice)
+        return coll__plan_build_slices(algo, pb, cut->slice, plan);
+    rc = algo->build(pb, plan);
+    if (algo->goes_up)
+        plan->phase = 0; /* its pieces are not those of spans of one length */
+    return rc;
+}
+
+static int build(const struct coll__algo *algo, const struct coll__problem *pb,
+                 const struct cut *cut, struct coll__plan *plan)
 {
     int goes_apart = algo->goes_apart && !pb->is_user_op; /* all is fused */
     struct coll__flow flow = {0};
     int status;
 
     *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
-    status = algo->build(pb, plan);
+    status = build_steps(algo, pb, cut, plan);
     if (status == COLL_OK) /* a send from IN does not keep a RECV and its REDUCE apart */
         status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* lib/exec alone calls user functions */
         status = coll__pass_fuse(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* for the fused steps */
         status = coll__pass_forward(plan, &flow);
-    if (status == COLL_OK && !pb->is_user_op && band)
+    if (status == COLL_OK && !pb->is_user_op && cut->band)
         status = coll__pass_absorb(plan, &flow);
     if (status == COLL_OK)
-        status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk,
-                                  goes_apart ? band : 0);
+        status =
+            coll__pass_split(plan, &flow, algo->goes_whole ? 0 : cut->chunk,
+                             goes_apart ? cut->band : 0);
     if (status == COLL_OK)
         status = coll__flow_link(&flow, plan);
     coll__flow_fini(&flow);
@@ -65,5 +86,19 @@ int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan)
 {
-    return coll__plan_build_banded(algo, pb, chunk, 0, plan);
+    struct cut cut = {.chunk = chunk};
+
+    return build(algo, pb, &cut, plan);
+}
+
+int coll__plan_build_for_slots(const struct coll__algo *algo,
+                               const struct coll__problem *pb,
+                               const struct coll__slots *slots,
+                               struct coll__plan *plan)
+{
+    struct cut cut = {.chunk = slots->slot,
+                      .slice = slots->slice,
+                      .band = max_int(1, slots->n_slots - 1)};
+
+    return build(algo, pb, &cut, plan);
 }

@@ -66,4 +66,5 @@ libcore_la_SOURCES += \
 	%D%/reduce_scatter_ring.c \
 	%D%/scatter_binomial.c \
 	%D%/scatter_direct.c \
+	%D%/slices.c \
 	%D%/spans.c

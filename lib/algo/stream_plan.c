@@ -11,29 +11,29 @@
 
 #include <stdlib.h>
 
-/* Build a plan whose pieces go round a ring.  A rank that passes pieces on needs one
- * slot for the piece that it receives, so there is one piece less under way than there
- * are slots. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
                          const struct coll__slots *slots,
                          struct coll__plan *plan)
 {
-    int band = max_int(1, slots->n_slots - 1);
-    int rc = coll__plan_build_banded(algo, pb, slots->slot, band, plan);
+    int rc = coll__plan_build_for_slots(algo, pb, slots, plan);
 
     if (rc == COLL_OK && (rc = coll__plan_fit(plan, slots->slot)))
         coll__plan_fini(plan);
     return rc;
 }
 
-/* The levels of a machine overlap if what goes through them is in several pieces.  In many
- * more than these the streams, which work in order, wait more for each other
- * (tests/algo/overlap.md).  A piece takes its link so much longer than its calls. */
-#define PIECES 4
+/* The levels of a machine overlap if what goes through them is in several pieces: these,
+ * if they are long enough.  A piece takes its link so much longer than its calls. */
+#define PIECES 8
 #define PIECE_LEAST ((size_t)64 << 10)
+#define PIECE_GAPS 4
 
-size_t coll__stream_piece(const struct coll__problem *pb, size_t slot)
+/* Messages of a slice between two ranks on the last level (tests/algo/overlap.md). */
+#define SLICE_MESSAGES 2
+
+void coll__slots_for_levels(const struct coll__problem *pb,
+                            struct coll__slots *slots)
 {
     const struct coll__view *view = pb->view;
     const struct coll__level *last;
@@ -41,15 +41,16 @@ size_t coll__stream_piece(const struct coll__problem *pb, size_t slot)
     double least = PIECE_LEAST;
 
     if (!view || view->n_levels < 2)
-        return slot;
+        return;
     last = &view->levels[view->n_levels - 1];
     n /= (size_t)max_int(1, last[-1].size_min);
     if (last->beta > 0)
-        least = max_double(least, PIECES * last->gap / last->beta);
-    if (least >= (double)slot)
-        return slot;
-    n = max_size(n, (size_t)least) / PIECE_LEAST * PIECE_LEAST;
-    return min_size(n, slot);
+        least = max_double(least, PIECE_GAPS * last->gap / last->beta);
+    if (least < (double)slots->slot) {
+        n = max_size(n, (size_t)least) / PIECE_LEAST * PIECE_LEAST;
+        slots->slot = min_size(n, slots->slot);
+    }
+    slots->slice = SLICE_MESSAGES * slots->slot * (size_t)pb->nranks;
 }
 
 struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)

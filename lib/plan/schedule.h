@@ -16,6 +16,9 @@
 struct coll__slots {
     int n_slots; /* the most messages under way from one rank to another */
     size_t slot; /* bytes of the longest message; a multiple of 64 */
+    /* Bytes of an allreduce that go through all levels of the machine before the next
+     * ones follow; a multiple of 64; 0: all bytes. */
+    size_t slice;
 };
 
 /* Cut messages that are longer than `slot` bytes, and link the plan again.  Both ends

@@ -109,9 +109,8 @@ static int bind(struct coll__stream_program *program, struct coll_comm *comm,
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
     int by_kernel = coll__is_one_kernel(tp, pb);
-    struct coll__slots slots = {tp->n_slots,
-                                by_kernel ? tp->kernel.slot
-                                          : coll__stream_piece(pb, tp->slot)};
+    struct coll__slots slots = {.n_slots = tp->n_slots,
+                                .slot = by_kernel ? tp->kernel.slot : tp->slot};
     struct coll__op op = coll__own_op_bind(&program->own, comm, &call->op);
     struct coll__binding to = {.op = &op,
                                .routes = &comm->links.routes,
@@ -119,7 +118,11 @@ static int bind(struct coll__stream_program *program, struct coll_comm *comm,
                                .is_lent_scratch = 1,
                                .by_kernel = by_kernel};
     struct coll__plan plan;
-    int rc = build(comm, algo, &program->pb, &slots, &plan);
+    int rc;
+
+    if (!by_kernel)
+        coll__slots_for_levels(pb, &slots);
+    rc = build(comm, algo, &program->pb, &slots, &plan);
 
     if (rc == COLL_OK)
         rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);

@@ -51,7 +51,7 @@ static void same_work(const struct coll__algo *algo,
     struct coll__plan built;
     struct work a, b = work_of(plan);
 
-    ck_assert_int_eq(coll__plan_build_banded(algo, pb, room->slot, 1, &built),
+    ck_assert_int_eq(coll__plan_build_for_slots(algo, pb, room, &built),
                      COLL_OK);
     a = work_of(&built);
     ck_assert_uint_eq(a.sent, b.sent);
@@ -87,9 +87,10 @@ static void try_room(const struct coll__algo *algo,
         rc = coll__plan_check(cast->pbs, plans, t->seed, why, sizeof(why));
     ck_assert_msg(rc == COLL_OK,
                   "%s %s of %d ranks, root %d, count %zu, seed %u, %d slots of "
-                  "%zu: %s",
+                  "%zu, slices of %zu: %s",
                   coll_collective_name(t->collective), algo->name, t->nranks,
-                  t->root, t->count, t->seed, room->n_slots, room->slot, why);
+                  t->root, t->count, t->seed, room->n_slots, room->slot,
+                  room->slice, why);
     for (int r = 0; r < t->nranks; r++)
         coll__plan_fini(&plans[r]);
 }
@@ -104,7 +105,8 @@ static void try_trials(const struct coll__algo *algo,
     ck_assert_int_eq(coll__views_init(views, nranks), COLL_OK);
     for (int i = 0; coll__trial_at(i, collective, nranks, views, &trial); i++) {
         struct coll__slots room = {.n_slots = 1 + i % SLOTS,
-                                   .slot = i / SLOTS % 2 ? 64 : 256};
+                                   .slot = i / SLOTS % 2 ? 64 : 256,
+                                   .slice = i % 5 ? 0 : 128};
         struct coll__cast cast;
 
         ck_assert_int_eq(coll__cast_init(&cast, &trial), COLL_OK);
@@ -193,7 +195,8 @@ static void try_hosts(const struct coll__algo *algo,
                                 .chunk = 128,
                                 .seed = (unsigned)n,
                                 .view = &view};
-    struct coll__slots room = {.n_slots = 1 + n % SLOTS, .slot = 64};
+    struct coll__slots room = {
+        .n_slots = 1 + n % SLOTS, .slot = 64, .slice = n % 2 ? 128 : 0};
     struct coll__cast cast;
 
     if (collective == COLL_BARRIER) {
@@ -247,7 +250,8 @@ START_TEST(chunks_that_fit_no_slot_run_in_slot_order)
                                     .root = i / 4 % 2,
                                     .count = 256 * 16 * 2 + 37,
                                     .seed = (unsigned)i};
-        struct coll__slots room = {.n_slots = 1 + i / 8 % 2, .slot = 64};
+        struct coll__slots room = {
+            .n_slots = 1 + i / 8 % 2, .slot = 64, .slice = i % 3 ? 0 : 4096};
         struct coll__cast cast;
 
         trial.collective = i / 16 % 2   ? COLL_REDUCE
@@ -325,7 +329,7 @@ START_TEST(a_chain_is_a_pipeline)
                                .nranks = 4,
                                .rank = 1,
                                .count = 1000 * 64};
-    struct coll__slots room = {2, 64};
+    struct coll__slots room = {.n_slots = 2, .slot = 64};
     struct coll__plan plan;
     int held = 0;
 
@@ -369,7 +373,7 @@ START_TEST(a_ring_passes_on_all_that_goes_through)
     struct coll__plan plans[MOST];
 
     for (int n_slots = 2; n_slots <= 4; n_slots++) {
-        struct coll__slots room = {n_slots, 64};
+        struct coll__slots room = {.n_slots = n_slots, .slot = 64};
 
         build_rings(_i, &room, plans);
         for (int r = 0; r < _i; r++) {
@@ -405,7 +409,7 @@ static int join_all(struct coll__plan *plan)
 /* With one slot each rank would wait for the next one to take what it has. */
 START_TEST(a_ring_that_is_full_passes_on_nothing)
 {
-    struct coll__slots room = {1, 64};
+    struct coll__slots room = {.n_slots = 1, .slot = 64};
     struct coll__plan plans[MOST];
     char why[256] = "";
 
