@@ -46,6 +46,7 @@ include %D%/proof/local.mk
 include %D%/price/local.mk
 
 include %D%/algo/local.mk
+include %D%/order/local.mk
 include %D%/exec/local.mk
 include %D%/device/local.mk
 include %D%/net/local.mk

@@ -43,8 +43,6 @@ libcore_la_SOURCES += \
 	%D%/gather_direct.c \
 	%D%/halves.c \
 	%D%/halves.h \
-	%D%/stream_plan.c %D%/stream_plan.h \
-	%D%/direct_read.c \
 	%D%/knomial.c \
 	%D%/knomial.h \
 	%D%/levels.c \

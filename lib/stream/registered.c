@@ -7,11 +7,11 @@
  */
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
+#include "lib/order/order.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
-#include "lib/algo/algo.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_program.c - find the program of a call for a stream, or make it. */
 #include "lib/stream/stream_program.h"
-#include "lib/algo/algo.h"
 #include "lib/comm/comm.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_stage.h"
 #include "lib/exec/exec.h"
+#include "lib/order/order.h"
 #include "lib/proof/plan_set.h"
 #include "lib/run/request.h"
 #include "lib/stream/programs.h"

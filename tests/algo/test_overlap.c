@@ -8,7 +8,7 @@
  */
 #include "tests/support/files.h"
 #include "tests/support/suite.h"
-#include "lib/algo/algo.h"
+#include "lib/order/order.h"
 #include "lib/plan/view.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"

@@ -187,8 +187,8 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
 {
     const struct coll__stream_tp *tp = s->rank->tp;
     int by_kernel = tp->kernel.most == SIZE_MAX;
-    const struct coll__slots slots = {tp->n_slots,
-                                      by_kernel ? tp->kernel.slot : tp->slot};
+    const struct coll__slots slots = {
+        .n_slots = tp->n_slots, .slot = by_kernel ? tp->kernel.slot : tp->slot};
     struct coll__op op = {.base = d->pb.op};
     struct coll__binding to = {.op = &op,
                                .routes = &s->routes,

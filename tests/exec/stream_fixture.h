@@ -7,9 +7,9 @@
 #include "tests/fake_cuda/counts.h"
 #include "tests/support/oracle.h"
 #include "tests/support/stream_fixture.h"
-#include "lib/algo/algo.h"
 #include "lib/device/cuda.h"
 #include "lib/exec/exec.h"
+#include "lib/order/order.h"
 
 enum { SLOT = 512, MOST = 1 << 16 /* bytes of a buffer */ };
 

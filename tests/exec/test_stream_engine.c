@@ -307,7 +307,9 @@ static int serve(struct world_rank *me)
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     static const struct coll__slots rooms[] = {
-        {0, SLOT}, {3, SLOT}, {2, 2 * SLOT}};
+        {.n_slots = 0, .slot = SLOT},
+        {.n_slots = 3, .slot = SLOT},
+        {.n_slots = 2, .slot = 2 * SLOT}};
     struct stage *s = stream_stage_new(me);
     struct coll__op op = {.base = COLL_SUM};
     struct coll__binding to = {.op = &op,

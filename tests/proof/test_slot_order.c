@@ -2,6 +2,7 @@
 /* test_slot_order.c - plans of ranks that do one thing after the other: with one slot
  * between two ranks, two or three, every algorithm's come to their ends as listed,
  * move what they moved before, and are right. */
+#include "lib/order/order.h"
 #include "lib/plan/view.h"
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"

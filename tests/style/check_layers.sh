@@ -40,6 +40,7 @@ half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
     may transports $most lib/net lib/topo lib/device
     may lib/plan $most
     may lib/algo $most lib/plan
+    may lib/order $most lib/plan lib/algo
     may lib/price $most lib/plan lib/algo
     may lib/proof $most lib/plan lib/price lib/algo
     may lib/exec $most lib/plan lib/device transports
@@ -47,7 +48,7 @@ half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
         lib/proof lib/topo transports"
     may lib/comm $under
     may lib/run $under lib/comm
-    may lib/stream $under lib/comm lib/run
+    may lib/stream $under lib/order lib/comm lib/run
     may lib/api $under lib/comm lib/run lib/stream
     may tools include/coll coll tools/common
     may tools/common

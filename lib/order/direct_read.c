@@ -10,7 +10,7 @@
  * A receiver finds where its messages are from the plans of their senders; their
  * buffers have the same layout as its own.
  */
-#include "lib/algo/stream_plan.h"
+#include "lib/order/order.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * A rank knows the other ranks' calls except for two things: whether they work in
  * place, and counts that each rank knows alone.
  */
-#include "lib/algo/stream_plan.h"
+#include "lib/order/order.h"
 #include "lib/trace/log.h"
 #include "lib/type/signature.h"
 #include "lib/util/util.h"
