@@ -167,7 +167,9 @@ static void tell_memory(ucp_context_h context)
         attr.memory_types & (1u << UCS_MEMORY_TYPE_CUDA))
         log_info(
             "ucx",
-            "this UCX supports CUDA, but GPU buffers pass through host memory");
+            "this UCX supports CUDA, but GPU buffers pass through host memory: "
+            "UCX copies them in streams of its own, which may wait behind the "
+            "streams that wait for the message");
 }
 
 static ucs_status_t make_ucp(const struct coll__rails *rails,
