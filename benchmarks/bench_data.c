@@ -152,7 +152,7 @@ long bench_value(const struct bench_case *c, int rank, size_t index)
         return prod_value(c, rank, at);
     if (c->op == COLL_AVG)
         return avg_value(c, rank, at);
-    if (c->op == COLL_LAND || c->op == COLL_LOR)
+    if (c->op == COLL_LAND || c->op == COLL_LOR || c->op == COLL_LXOR)
         return truth(c, rank, at);
     return within(c, mix(at, (uint32_t)rank, c->salt), exact_limit(c->type));
 }
@@ -176,6 +176,8 @@ static long combine(enum coll_op op, long a, long b)
         return a && b;
     case COLL_LOR:
         return a || b;
+    case COLL_LXOR:
+        return !a != !b;
     default:
         return a + b;
     }

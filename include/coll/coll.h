@@ -96,8 +96,8 @@ enum coll_type {
  * number (2^-14 in f16), which are rounded to a multiple of 2^-24 (2^-133 in
  * bf16).
  * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers only.
- * COLL_LAND and COLL_LOR are logical: an element that is not zero is true, a NaN
- * too, and the result is 1 or 0.  In a communicator of one rank every reduction
+ * COLL_LAND, COLL_LOR and COLL_LXOR are logical: an element that is not zero is
+ * true, a NaN too, and the result is 1 or 0.  In a communicator of one rank every reduction
  * operation copies its input.
  *
  * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
@@ -105,17 +105,18 @@ enum coll_type {
  */
 
 /* X(name, text): each line is a reduction operation. */
-#define COLL_OP_MAP(X) \
-    X(SUM, "sum")      \
-    X(PROD, "prod")    \
-    X(MIN, "min")      \
-    X(MAX, "max")      \
-    X(AVG, "avg")      \
-    X(BAND, "band")    \
-    X(BOR, "bor")      \
-    X(BXOR, "bxor")    \
-    X(LAND, "land")    \
-    X(LOR, "lor")
+#define COLL_OP_MAP(X)                                                         \
+    X(SUM, "sum")                                                              \
+    X(PROD, "prod")                                                            \
+    X(MIN, "min")                                                              \
+    X(MAX, "max")                                                              \
+    X(AVG, "avg")                                                              \
+    X(BAND, "band")                                                            \
+    X(BOR, "bor")                                                              \
+    X(BXOR, "bxor")                                                            \
+    X(LAND, "land")                                                            \
+    X(LOR, "lor")                                                              \
+    X(LXOR, "lxor")
 
 enum coll_op {
 #define COLL_ENUMERATOR(name, text) COLL_##name,

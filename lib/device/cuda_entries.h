@@ -27,6 +27,7 @@
     COLL__CUDA_ALL(X, max)                                                     \
     COLL__CUDA_PLAIN(X, land)                                                  \
     COLL__CUDA_PLAIN(X, lor)                                                   \
+    COLL__CUDA_PLAIN(X, lxor)                                                  \
     X(band, u8) X(bor, u8) X(bxor, u8)
 
 /* coll_premul_<kind>(void *dst, const void *src, size_t len, uint64_t factor) */

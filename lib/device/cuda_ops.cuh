@@ -272,6 +272,14 @@ template <typename T> struct lor : on<T> {
         return truth<T>::spell(truth<T>::of(a) | truth<T>::of(b));
     }
 };
+template <typename T> struct lxor : on<T> {
+    typedef typename on<T>::word word;
+
+    METHOD word of(word a, word b) const
+    {
+        return truth<T>::spell(truth<T>::of(a) ^ truth<T>::of(b));
+    }
+};
 
 /* ---- of one word ------------------------------------------------------------ */
 

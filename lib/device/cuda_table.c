@@ -13,7 +13,7 @@
     [COLL_SUM] = "coll_sum_" #plain, [COLL_PROD] = "coll_prod_" #plain,        \
     [COLL_MIN] = "coll_min_" #own, [COLL_MAX] = "coll_max_" #own,              \
     [COLL_AVG] = "coll_sum_" #plain, [COLL_LAND] = "coll_land_" #plain,        \
-    [COLL_LOR] = "coll_lor_" #plain
+    [COLL_LOR] = "coll_lor_" #plain, [COLL_LXOR] = "coll_lxor_" #plain
 
 #define BITWISE_OPS                                                            \
     [COLL_BAND] = "coll_band_u8", [COLL_BOR] = "coll_bor_u8",                  \

@@ -7,8 +7,8 @@
  * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
  * to nearest even.  min and max of floats: a NaN on either side gives a NaN
  * (the quiet one without payload), and -0 is less than +0, so that the result
- * does not depend on the order of the operands.  land and lor: a NaN is true,
- * -0 is not.
+ * does not depend on the order of the operands.  land, lor and lxor: a NaN is
+ * true, -0 is not.
  */
 #ifndef COLL_LIB_DEVICE_REDUCE_H
 #define COLL_LIB_DEVICE_REDUCE_H

@@ -70,9 +70,10 @@
     }
 
 /* Is a number true?  A NaN is, -0 is not. */
-#define LOGICAL(land, lor, T)                                                  \
-    REDUCE(land, T, (a != 0) & (b != 0))                                       \
-    REDUCE(lor, T, (a != 0) | (b != 0))
+#define LOGICAL(prefix, id, T)                                                 \
+    REDUCE(prefix##land_##id, T, (a != 0) & (b != 0))                          \
+    REDUCE(prefix##lor_##id, T, (a != 0) | (b != 0))                           \
+    REDUCE(prefix##lxor_##id, T, (a != 0) ^ (b != 0))
 
 #define BITWISE(id, T)                                                         \
     REDUCE(band_##id, T, a & b)                                                \
@@ -87,7 +88,7 @@
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, a / (T)n)                                             \
     PREMUL(premul_##id, T, (W)a *(W)f)                                         \
-    LOGICAL(land_##id, lor_##id, T)                                            \
+    LOGICAL(, id, T)                                                           \
     BITWISE(id, T)
 
 /* n may exceed the range of T; int holds every T and n. */
@@ -98,7 +99,7 @@
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, (int)a / n)                                           \
     PREMUL(premul_##id, T, (uint32_t)a *(uint32_t)f)                           \
-    LOGICAL(land_##id, lor_##id, T)                                            \
+    LOGICAL(, id, T)                                                           \
     BITWISE(id, T)
 
 /* The kernels of a float type: they call raw_<op>_<id> in the default floating-point
@@ -139,6 +140,7 @@
     REDUCE_IN_STATE(max_##id)                                                  \
     REDUCE_IN_STATE(land_##id)                                                 \
     REDUCE_IN_STATE(lor_##id)                                                  \
+    REDUCE_IN_STATE(lxor_##id)                                                 \
     SCALE_IN_STATE(scale_##id)                                                 \
     PREMUL_IN_STATE(premul_##id)
 
@@ -149,7 +151,7 @@
     REDUCE(raw_max_##id, T, prefix##_max(a, b))                                \
     SCALE(raw_scale_##id, T, a / (T)n)                                         \
     PREMUL(raw_premul_##id, T, a *f)                                           \
-    LOGICAL(raw_land_##id, raw_lor_##id, T)                                    \
+    LOGICAL(raw_, id, T)                                                       \
     IN_DEFAULT_STATE(id)
 
 SMALL_INTEGER(I8, int8_t)
@@ -240,6 +242,7 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
     HALF_SCALE(raw_scale_##id, half)                                           \
     HALF_REDUCE(raw_land_##id, half, raw_land_F32)                             \
     HALF_REDUCE(raw_lor_##id, half, raw_lor_F32)                               \
+    HALF_REDUCE(raw_lxor_##id, half, raw_lxor_F32)                             \
     HALF_PREMUL(raw_premul_##id, half)                                         \
     IN_DEFAULT_STATE(id)
 
@@ -265,7 +268,7 @@ SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
 #define NUMBER_OPS(id)                                                         \
     [COLL_SUM] = sum_##id, [COLL_PROD] = prod_##id, [COLL_MIN] = min_##id,     \
     [COLL_MAX] = max_##id, [COLL_AVG] = sum_##id, [COLL_LAND] = land_##id,     \
-    [COLL_LOR] = lor_##id
+    [COLL_LOR] = lor_##id, [COLL_LXOR] = lxor_##id
 
 #define BITWISE_OPS(id)                                                        \
     [COLL_BAND] = band_##id, [COLL_BOR] = bor_##id, [COLL_BXOR] = bxor_##id

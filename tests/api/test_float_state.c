@@ -20,8 +20,8 @@
 #define RANKS 4
 
 static const enum coll_type types[] = {COLL_F32, COLL_F64, COLL_F16, COLL_BF16};
-static const enum coll_op ops[] = {COLL_SUM, COLL_AVG, COLL_PROD, COLL_MIN,
-                                   COLL_LOR};
+static const enum coll_op ops[] = {COLL_SUM, COLL_AVG, COLL_PROD,
+                                   COLL_MIN, COLL_LOR, COLL_LXOR};
 
 /* Rank 0 has the default, each other one a state of its own. */
 static void set_state(int rank)

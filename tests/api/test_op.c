@@ -497,18 +497,19 @@ END_TEST
 static int bits_and_truth(struct world_rank *me, struct coll_comm *comm)
 {
     static const enum coll_op ops[] = {COLL_BAND, COLL_BOR, COLL_BXOR,
-                                       COLL_LAND, COLL_LOR};
+                                       COLL_LAND, COLL_LOR, COLL_LXOR};
     uint16_t in[4] = {0xff0f, (uint16_t)(1 << me->rank), 0,
                       (uint16_t)(me->rank != 1)};
     uint16_t n = (uint16_t)me->size, ones = (uint16_t)((1 << n) - 1);
-    const uint16_t want[5][4] = {{0xff0f, 0, 0, 0},
+    const uint16_t want[6][4] = {{0xff0f, 0, 0, 0},
                                  {0xff0f, ones, 0, 1},
                                  {n % 2 ? 0xff0f : 0, ones, 0, (n - 1) % 2},
                                  {1, 1, 0, 0},
-                                 {1, 1, 0, 1}};
+                                 {1, 1, 0, 1},
+                                 {n % 2, n % 2, 0, (n - 1) % 2}};
     uint16_t out[4];
 
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         WORLD_CHECK(me, !coll_allreduce(in, out, 4, COLL_U16, ops[k], comm,
                                         NULL));
         WORLD_CHECK(me, !memcmp(out, want[k], sizeof(out)));

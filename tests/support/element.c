@@ -72,6 +72,8 @@ static uint64_t wrap(uint64_t a, uint64_t b, enum coll_op op)
         return a && b;
     case COLL_LOR:
         return a || b;
+    case COLL_LXOR:
+        return !a != !b;
     default:
         return a + b;
     }
@@ -124,6 +126,8 @@ static double float_op(double a, double b, enum coll_op op)
         return isnan(a) ? isnan(b) || b : a && (isnan(b) || b);
     case COLL_LOR:
         return isnan(a) || isnan(b) || a || b;
+    case COLL_LXOR:
+        return (isnan(a) || a) != (isnan(b) || b);
     default:
         return a + b;
     }

@@ -191,6 +191,8 @@ static int64_t combine(enum coll_op op, int64_t all, int64_t next)
         return all && next;
     case COLL_LOR:
         return all || next;
+    case COLL_LXOR:
+        return !all != !next;
     default:
         return 0;
     }
