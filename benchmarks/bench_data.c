@@ -30,6 +30,7 @@
 static void store(enum coll_type type, long value, void *to)
 {
     uint16_t half;
+    uint8_t byte;
 
     switch (type) {
 #define X(id, T)                                                               \
@@ -46,6 +47,14 @@ static void store(enum coll_type type, long value, void *to)
                                 : bf16_narrow((float)value);
         memcpy(to, &half, sizeof(half));
         return;
+    case COLL_BOOL:
+    case COLL_F8E4M3:
+    case COLL_F8E5M2:
+        byte = type == COLL_BOOL     ? value != 0
+               : type == COLL_F8E4M3 ? f8e4m3_narrow((float)value)
+                                     : f8e5m2_narrow((float)value);
+        memcpy(to, &byte, sizeof(byte));
+        return;
     case COLL_N_TYPES:
         return;
     }
@@ -54,13 +63,19 @@ static void store(enum coll_type type, long value, void *to)
 static int is_unsigned(enum coll_type type)
 {
     return type == COLL_U8 || type == COLL_U16 || type == COLL_U32 ||
-           type == COLL_U64;
+           type == COLL_U64 || type == COLL_BOOL;
 }
 
 /* Whole numbers up to this one, and sums up to it, are exact. */
 static long exact_limit(enum coll_type type)
 {
     switch (type) {
+    case COLL_BOOL:
+        return 1;
+    case COLL_F8E5M2:
+        return 8;
+    case COLL_F8E4M3:
+        return 16;
     case COLL_I8:
         return 127;
     case COLL_U8:
@@ -131,21 +146,31 @@ static long avg_value(const struct bench_case *c, int rank, uint32_t at)
                                           : common;
 }
 
+/* Do all ranks have to be true? */
+static int is_and(const struct bench_case *c)
+{
+    return c->op == COLL_LAND || c->op == COLL_PROD || c->op == COLL_MIN ||
+           c->op == COLL_BAND;
+}
+
 /* Return 0 for false, and any other number for true.  A single rank contributes 0 or 1,
  * since its result is its input. */
 static long truth(const struct bench_case *c, int rank, uint32_t at)
 {
     uint32_t random = mix(at, (uint32_t)rank, c->salt);
     uint32_t rare = random % ((uint32_t)c->ranks + 1);
-    int is_true = c->op == COLL_LAND ? rare > 0 : rare == 0;
+    int is_true = is_and(c) ? rare > 0 : rare == 0;
+    int is_one = c->ranks == 1 || c->type == COLL_BOOL;
 
-    return c->ranks == 1 || !is_true ? is_true : 1 + (long)(random >> 8 & 63);
+    return is_one || !is_true ? is_true : 1 + (long)(random >> 8 & 63);
 }
 
 long bench_value(const struct bench_case *c, int rank, size_t index)
 {
     uint32_t at = (uint32_t)(index % PERIOD);
 
+    if (c->type == COLL_BOOL)
+        return truth(c, rank, at);
     if (c->op == COLL_SUM)
         return sum_value(c, rank, at);
     if (c->op == COLL_PROD)

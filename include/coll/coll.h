@@ -60,24 +60,29 @@ enum coll_status {
 
 /* ---- element types ------------------------------------------------------ *
  *
- * Integers, IEEE 754 floating-point numbers of 16, 32 and 64 bits, and
- * bfloat16.
+ * Integers, IEEE 754 floating-point numbers of 16, 32 and 64 bits, bfloat16, and
+ * the 8-bit floating-point numbers of OCP: f8e4m3, which has no infinities (a
+ * larger number than 448 becomes a NaN), and f8e5m2.  bool is a byte: 0 is false,
+ * any other number is true, and a reduction gives 0 or 1.
  */
 
 /* X(name, text, bytes): each line is an element type. */
-#define COLL_TYPE_MAP(X) \
-    X(I8, "i8", 1)       \
-    X(U8, "u8", 1)       \
-    X(I16, "i16", 2)     \
-    X(U16, "u16", 2)     \
-    X(I32, "i32", 4)     \
-    X(U32, "u32", 4)     \
-    X(I64, "i64", 8)     \
-    X(U64, "u64", 8)     \
-    X(F16, "f16", 2)     \
-    X(BF16, "bf16", 2)   \
-    X(F32, "f32", 4)     \
-    X(F64, "f64", 8)
+#define COLL_TYPE_MAP(X)                                                       \
+    X(I8, "i8", 1)                                                             \
+    X(U8, "u8", 1)                                                             \
+    X(I16, "i16", 2)                                                           \
+    X(U16, "u16", 2)                                                           \
+    X(I32, "i32", 4)                                                           \
+    X(U32, "u32", 4)                                                           \
+    X(I64, "i64", 8)                                                           \
+    X(U64, "u64", 8)                                                           \
+    X(F16, "f16", 2)                                                           \
+    X(BF16, "bf16", 2)                                                         \
+    X(F32, "f32", 4)                                                           \
+    X(F64, "f64", 8)                                                           \
+    X(BOOL, "bool", 1)                                                         \
+    X(F8E4M3, "f8e4m3", 1)                                                     \
+    X(F8E5M2, "f8e5m2", 1)
 
 enum coll_type {
 #define COLL_ENUMERATOR(name, text, bytes) COLL_##name,
@@ -89,13 +94,15 @@ enum coll_type {
 /* ---- reduction operations ----------------------------------------------- *
  *
  * COLL_AVG is the sum divided by the number of ranks; for integers the quotient
- * is truncated towards zero.  For f16 and bf16 each input is first divided by
- * the least power of two that is not less than the number of ranks, so that no
- * sum overflows (bf16 on more than 512 ranks: unless nearly every input is the
- * largest number).  This is exact, but for quotients below the least normal
- * number (2^-14 in f16), which are rounded to a multiple of 2^-24 (2^-133 in
- * bf16).
- * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers only.
+ * is truncated towards zero.  For floating-point numbers of 8 and 16 bits each
+ * input is first divided by the least power of two that is not less than the
+ * number of ranks, so that no sum overflows (bf16 and f8e4m3 on more than 512
+ * ranks: unless nearly every input is the largest number).  This is exact, but
+ * for quotients below the least normal number (2^-14 in f16, 2^-6 in f8e4m3),
+ * which are rounded to a multiple of the least number (2^-24 in f16, 2^-133 in
+ * bf16, 2^-9 in f8e4m3, 2^-16 in f8e5m2).  bool has no average.
+ * Of bool, COLL_SUM and COLL_MAX are "or", COLL_PROD and COLL_MIN are "and".
+ * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers and bool.
  * COLL_LAND, COLL_LOR and COLL_LXOR are logical: an element that is not zero is
  * true, a NaN too, and the result is 1 or 0.  In a communicator of one rank every reduction
  * operation copies its input.
@@ -678,7 +685,8 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  *            coll_op_destroy() when no call of another thread and no open group
  *            uses it.  Requests that were made with it stay valid.
  * Errors:    On an error *op is untouched.
- *            COLL_ERR_INVALID: an argument is NULL or unknown.
+ *            COLL_ERR_INVALID: an argument is NULL or unknown, or type is
+ *            COLL_BOOL.
  *            COLL_ERR_NOMEM: there are already 1,000 such operations.
  * Threads:   Any.
  * See:       coll_op_destroy().

@@ -70,6 +70,10 @@ static inline enum coll_type coll_cuda_type(cudaDataType_t type)
         return COLL_F32;
     case CUDA_R_64F:
         return COLL_F64;
+    case CUDA_R_8F_E4M3:
+        return COLL_F8E4M3;
+    case CUDA_R_8F_E5M2:
+        return COLL_F8E5M2;
     default:
         return COLL_N_TYPES;
     }

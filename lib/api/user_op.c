@@ -35,6 +35,11 @@ static int create_premul(const void *scalar, enum coll_type type,
                   (int)type);
         return COLL_ERR_INVALID;
     }
+    if (coll__type_kind(type) == KIND_BOOL) {
+        log_error("op", "coll_op_create_premul: %s is no number",
+                  coll_type_name(type));
+        return COLL_ERR_INVALID;
+    }
     ours.type = type;
     memcpy(ours.scalar, scalar, coll_type_size(type));
     return enter(&ours, op);

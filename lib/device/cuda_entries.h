@@ -11,7 +11,8 @@
 
 /* integers by their width, and floats */
 #define COLL__CUDA_WIDTHS(X, op) X(op, u8) X(op, u16) X(op, u32) X(op, u64)
-#define COLL__CUDA_FLOATS(X, op) X(op, f16) X(op, bf16) X(op, f32) X(op, f64)
+#define COLL__CUDA_FLOATS(X, op)                                               \
+    X(op, f16) X(op, bf16) X(op, f32) X(op, f64) X(op, f8e4m3) X(op, f8e5m2)
 #define COLL__CUDA_SIGNED(X, op) X(op, i8) X(op, i16) X(op, i32) X(op, i64)
 
 #define COLL__CUDA_PLAIN(X, op)                                                \

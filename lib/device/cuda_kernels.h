@@ -29,8 +29,8 @@
  * for later ones.  Built by nvcc; empty without it. */
 extern const unsigned char coll__cuda_image[];
 
-/* Return the entry's name; NULL for an invalid type or operation, and for bitwise
- * operations on floats.  avg uses the entry of the sum. */
+/* Return the entry's name; NULL for an invalid type or operation, and where
+ * coll__op_takes() refuses.  avg uses the entry of the sum. */
 const char *coll__cuda_reduce(enum coll_type type, enum coll_op op);
 const char *coll__cuda_scale(enum coll_type type);
 const char *coll__cuda_premul(enum coll_type type);

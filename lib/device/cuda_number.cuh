@@ -188,6 +188,7 @@ template <typename T> DEVICE uint32_t most_of(uint32_t a, uint32_t b, T)
 /* The half-width formats: a word holds two of them. */
 struct f16 {
     static const uint32_t one = 0x3c00;
+    static const int least = F16_LEAST;
     static METHOD float widen(uint32_t half) { return f16_to_f32(half); }
     static METHOD uint32_t pair(float low, float high)
     {
@@ -197,6 +198,7 @@ struct f16 {
 
 struct bf16 {
     static const uint32_t one = 0x3f80;
+    static const int least = BF16_LEAST;
     static METHOD float widen(uint32_t half)
     {
         return bf16_widen((uint16_t)half);
@@ -205,6 +207,24 @@ struct bf16 {
     {
         return bf16_pair(low, high);
     }
+};
+
+/* The 8-bit formats: a word holds four of them. */
+struct f8e4m3 {
+    static const uint32_t one = 0x38;
+    static const int least = F8E4M3_LEAST;
+    static METHOD float widen(uint32_t bits)
+    {
+        return f8e4m3_widen((uint8_t)bits);
+    }
+    static METHOD uint32_t narrow(float x) { return f8e4m3_narrow(x); }
+};
+
+struct f8e5m2 {
+    static const uint32_t one = 0x3c;
+    static const int least = F8E5M2_LEAST;
+    static METHOD float widen(uint32_t bits) { return f16_to_f32(bits << 8); }
+    static METHOD uint32_t narrow(float x) { return f8e5m2_narrow(x); }
 };
 
 DEVICE float least(float a, float b) { return least_f32(a, b); }

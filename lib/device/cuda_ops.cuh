@@ -39,8 +39,14 @@ template <> struct size_of<f16> {
 template <> struct size_of<bf16> {
     static const size_t value = 2;
 };
+template <> struct size_of<f8e4m3> {
+    static const size_t value = 1;
+};
+template <> struct size_of<f8e5m2> {
+    static const size_t value = 1;
+};
 
-/* The types' names in cuda_entries.h; f16 and bf16 are defined above. */
+/* The types' names in cuda_entries.h; the narrow floats are defined above. */
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -112,6 +118,23 @@ template <class H> struct half_lanes {
 template <> struct lanes<f16> : half_lanes<f16> {
 };
 template <> struct lanes<bf16> : half_lanes<bf16> {
+};
+
+template <class Q> struct quarter_lanes {
+    static METHOD float get(uint32_t w, int i) { return Q::widen(w >> 8 * i); }
+    template <class F> static METHOD uint32_t map(uint32_t a, uint32_t b, F f)
+    {
+        uint32_t out = 0;
+
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            out |= Q::narrow(f(get(a, i), get(b, i))) << 8 * i;
+        return out;
+    }
+};
+template <> struct lanes<f8e4m3> : quarter_lanes<f8e4m3> {
+};
+template <> struct lanes<f8e5m2> : quarter_lanes<f8e5m2> {
 };
 
 /* ---- reductions ------------------------------------------------------------- */
@@ -246,6 +269,17 @@ template <class H> struct half_truth {
 template <> struct truth<f16> : half_truth<f16> {
 };
 template <> struct truth<bf16> : half_truth<bf16> {
+};
+template <class Q> struct quarter_truth {
+    static METHOD uint32_t of(uint32_t w)
+    {
+        return ((w & 0x7f7f7f7f) + 0x7f7f7f7f) >> 7 & 0x01010101;
+    }
+    static METHOD uint32_t spell(uint32_t w) { return w * Q::one; }
+};
+template <> struct truth<f8e4m3> : quarter_truth<f8e4m3> {
+};
+template <> struct truth<f8e5m2> : quarter_truth<f8e5m2> {
 };
 template <> struct truth<float> {
     static METHOD uint32_t of(uint32_t w) { return (w & 0x7fffffff) != 0; }
@@ -456,27 +490,31 @@ template <> struct scale<double> : division_on<double> {
     METHOD uint64_t of(uint64_t a) const { return f64_bits(f64_from(a) / n); }
 };
 
-/* As HALF_SCALE of reduce_kernels.h. */
-template <class H> struct half_scale : few_on<H> {
+/* As NARROW_SCALE of reduce_kernels.h. */
+struct narrow_quotient {
     quotient by;
     float times;
 
-    METHOD explicit half_scale(int n_ranks)
-        : by(n_ranks), times(power_from(n_ranks))
+    METHOD narrow_quotient(int n_ranks, int least)
+        : by(n_ranks), times(power_for(n_ranks, least))
     {
     }
-    METHOD uint32_t of(uint32_t a) const
-    {
-        return H::pair(by.of(H::widen(a)) * times,
-                       by.of(H::widen(a >> 16)) * times);
-    }
+    METHOD float operator()(float a, float) const { return by.of(a) * times; }
 };
-template <> struct scale<f16> : half_scale<f16> {
-    METHOD scale(int ranks, uint64_t) : half_scale<f16>(ranks) {}
+template <class N> struct narrow_scale : few_on<N> {
+    narrow_quotient by;
+
+    METHOD explicit narrow_scale(int n_ranks) : by(n_ranks, N::least) {}
+    METHOD uint32_t of(uint32_t a) const { return lanes<N>::map(a, a, by); }
 };
-template <> struct scale<bf16> : half_scale<bf16> {
-    METHOD scale(int ranks, uint64_t) : half_scale<bf16>(ranks) {}
-};
+#define NARROW_SCALE(N)                                                        \
+    template <> struct scale<N> : narrow_scale<N> {                            \
+        METHOD scale(int ranks, uint64_t) : narrow_scale<N>(ranks) {}          \
+    };
+NARROW_SCALE(f16)
+NARROW_SCALE(bf16)
+NARROW_SCALE(f8e4m3)
+NARROW_SCALE(f8e5m2)
 
 /* Divide by more ranks than COLL__FEW_RANKS: rare, so by the device's own division. */
 struct by_many {
@@ -487,13 +525,19 @@ struct by_many {
         return a / n * times;
     }
 };
+template <class N> DEVICE float times_for(int n_ranks, N)
+{
+    return power_for(n_ranks, N::least);
+}
+DEVICE float times_for(int, float) { return 1; }
+
 template <typename T> struct scale_by_many : division_on<T> {
     by_many by;
 
     METHOD explicit scale_by_many(int n_ranks)
     {
         by.n = (float)n_ranks;
-        by.times = on<T>::size == 2 ? power_from(n_ranks) : 1;
+        by.times = times_for(n_ranks, T());
     }
     METHOD uint32_t of(uint32_t a) const { return lanes<T>::map(a, a, by); }
 };
@@ -502,15 +546,15 @@ template <typename T> struct scale_by_many : division_on<T> {
 template <typename T> struct is_in_f32 {
     static const bool value = false;
 };
-template <> struct is_in_f32<float> {
-    static const bool value = true;
-};
-template <> struct is_in_f32<f16> {
-    static const bool value = true;
-};
-template <> struct is_in_f32<bf16> {
-    static const bool value = true;
-};
+#define IN_F32(T)                                                              \
+    template <> struct is_in_f32<T> {                                          \
+        static const bool value = true;                                        \
+    };
+IN_F32(float)
+IN_F32(f16)
+IN_F32(bf16)
+IN_F32(f8e4m3)
+IN_F32(f8e5m2)
 } // namespace coll
 
 #endif

@@ -4,7 +4,7 @@
  * Every kernel exists once per instruction set; all sets give equal bits.  The best set
  * that the processor has is chosen once, at run time (COLL_SIMD forces another).
  *
- * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
+ * Integers wrap.  Floats of 8 and 16 bits are widened to f32, combined and rounded back
  * to nearest even.  min and max of floats: a NaN on either side gives a NaN
  * (the quiet one without payload), and -0 is less than +0, so that the result
  * does not depend on the order of the operands.  land, lor and lxor: a NaN is
@@ -18,9 +18,9 @@
 /* The kernels of one instruction set. */
 struct coll__kernels {
     const char *name; /* "avx2", as COLL_SIMD knows it */
-    /* avg is sum; NULL for bitwise operations on floats */
+    /* avg is sum; NULL where coll__op_takes() refuses */
     coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
-    coll__scale_fn *scale[COLL_N_TYPES];
+    coll__scale_fn *scale[COLL_N_TYPES]; /* and premul: NULL for bool */
     coll__premul_fn *premul[COLL_N_TYPES];
     void (*copy_stream)(void *dst, const void *src, size_t len);
 };

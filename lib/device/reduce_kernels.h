@@ -165,7 +165,7 @@ INTEGER(U64, uint64_t, uint64_t)
 FLOAT(F32, float, f32)
 FLOAT(F64, double, f64)
 
-/* Half-width floats pass through blocks of f32 that stay in the L1 cache. */
+/* Narrow floats pass through blocks of f32 that stay in the L1 cache. */
 #define BLOCK 256
 
 SET_TARGET static void bf16_widen_n(float *out, const half_anywhere *in,
@@ -183,71 +183,92 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
         out[i] = bf16_narrow(in[i]);
 }
 
-#define HALF_REDUCE(name, half, f32_kernel)                                    \
+#define QUARTER(narrow)                                                        \
+    SET_TARGET static void narrow##_widen_n(                                   \
+        float *out, const quarter_anywhere *in, size_t n)                      \
+    {                                                                          \
+        for (size_t i = 0; i < n; i++)                                         \
+            out[i] = narrow##_widen(in[i]);                                    \
+    }                                                                          \
+    SET_TARGET static void narrow##_narrow_n(uint8_t *out, const float *in,    \
+                                             size_t n)                         \
+    {                                                                          \
+        for (size_t i = 0; i < n; i++)                                         \
+            out[i] = narrow##_narrow(in[i]);                                   \
+    }
+
+QUARTER(f8e4m3)
+QUARTER(f8e5m2)
+
+/* T: what holds a narrow float, at any address `anywhere`. */
+#define NARROW_REDUCE(name, narrow, T, anywhere, f32_kernel)                   \
     KERNEL void name(void *dst, const void *left, const void *right,           \
                      size_t len)                                               \
     {                                                                          \
-        uint16_t *d = dst;                                                     \
-        const half_anywhere *l = left, *r = right;                             \
+        T *d = dst;                                                            \
+        const anywhere *l = left, *r = right;                                  \
         float a[BLOCK], b[BLOCK];                                              \
                                                                                \
-        for (size_t n, all = len / 2, i = 0; i < all; i += n) {                \
+        for (size_t n, all = len / sizeof(T), i = 0; i < all; i += n) {        \
             n = min_size(all - i, BLOCK);                                      \
-            half##_widen_n(a, l + i, n);                                       \
-            half##_widen_n(b, r + i, n);                                       \
+            narrow##_widen_n(a, l + i, n);                                     \
+            narrow##_widen_n(b, r + i, n);                                     \
             f32_kernel(a, a, b, n * sizeof(float));                            \
-            half##_narrow_n(d + i, a, n);                                      \
+            narrow##_narrow_n(d + i, a, n);                                    \
         }                                                                      \
     }
 
 /* a / n first: a * f may be more than an f32 holds.  The quotient is rounded as an f32;
  * the product has no more bits than that. */
-#define HALF_SCALE(name, half)                                                 \
+#define NARROW_SCALE(name, narrow, T, least)                                   \
     KERNEL void name(void *dst, size_t len, int n_ranks)                       \
     {                                                                          \
-        uint16_t *d = dst;                                                     \
-        float a[BLOCK], b[BLOCK], f = power_from(n_ranks);                     \
+        T *d = dst;                                                            \
+        float a[BLOCK], b[BLOCK], f = power_for(n_ranks, least);               \
                                                                                \
-        for (size_t n, left = len / 2; left; left -= n, d += n) {              \
+        for (size_t n, left = len / sizeof(T); left; left -= n, d += n) {      \
             n = min_size(left, BLOCK);                                         \
-            half##_widen_n(a, d, n);                                           \
+            narrow##_widen_n(a, d, n);                                         \
             raw_scale_F32(a, n * sizeof(float), n_ranks);                      \
             raw_premul_F32(b, a, n * sizeof(float), &f);                       \
-            half##_narrow_n(d, b, n);                                          \
+            narrow##_narrow_n(d, b, n);                                        \
         }                                                                      \
     }
 
-#define HALF_PREMUL(name, half)                                                \
+#define NARROW_PREMUL(name, narrow, T, anywhere)                               \
     KERNEL void name(void *dst, const void *src, size_t len,                   \
                      const void *factor)                                       \
     {                                                                          \
-        uint16_t *d = dst;                                                     \
-        const half_anywhere *s = src;                                          \
+        T *d = dst;                                                            \
+        const anywhere *s = src;                                               \
         float a[BLOCK], b[BLOCK], f;                                           \
                                                                                \
-        half##_widen_n(&f, factor, 1);                                         \
-        for (size_t n, left = len / 2; left; left -= n, d += n, s += n) {      \
+        narrow##_widen_n(&f, factor, 1);                                       \
+        for (size_t n, left = len / sizeof(T); left;                           \
+             left -= n, d += n, s += n) {                                      \
             n = min_size(left, BLOCK);                                         \
-            half##_widen_n(b, s, n);                                           \
+            narrow##_widen_n(b, s, n);                                         \
             raw_premul_F32(a, b, n * sizeof(float), &f);                       \
-            half##_narrow_n(d, a, n);                                          \
+            narrow##_narrow_n(d, a, n);                                        \
         }                                                                      \
     }
 
-#define HALF(id, half)                                                         \
-    HALF_REDUCE(raw_sum_##id, half, raw_sum_F32)                               \
-    HALF_REDUCE(raw_prod_##id, half, raw_prod_F32)                             \
-    HALF_REDUCE(raw_min_##id, half, raw_min_F32)                               \
-    HALF_REDUCE(raw_max_##id, half, raw_max_F32)                               \
-    HALF_SCALE(raw_scale_##id, half)                                           \
-    HALF_REDUCE(raw_land_##id, half, raw_land_F32)                             \
-    HALF_REDUCE(raw_lor_##id, half, raw_lor_F32)                               \
-    HALF_REDUCE(raw_lxor_##id, half, raw_lxor_F32)                             \
-    HALF_PREMUL(raw_premul_##id, half)                                         \
+#define NARROW(id, narrow, T, anywhere, least)                                 \
+    NARROW_REDUCE(raw_sum_##id, narrow, T, anywhere, raw_sum_F32)              \
+    NARROW_REDUCE(raw_prod_##id, narrow, T, anywhere, raw_prod_F32)            \
+    NARROW_REDUCE(raw_min_##id, narrow, T, anywhere, raw_min_F32)              \
+    NARROW_REDUCE(raw_max_##id, narrow, T, anywhere, raw_max_F32)              \
+    NARROW_REDUCE(raw_land_##id, narrow, T, anywhere, raw_land_F32)            \
+    NARROW_REDUCE(raw_lor_##id, narrow, T, anywhere, raw_lor_F32)              \
+    NARROW_REDUCE(raw_lxor_##id, narrow, T, anywhere, raw_lxor_F32)            \
+    NARROW_SCALE(raw_scale_##id, narrow, T, least)                             \
+    NARROW_PREMUL(raw_premul_##id, narrow, T, anywhere)                        \
     IN_DEFAULT_STATE(id)
 
-HALF(F16, f16)
-HALF(BF16, bf16)
+NARROW(F16, f16, uint16_t, half_anywhere, F16_LEAST)
+NARROW(BF16, bf16, uint16_t, half_anywhere, BF16_LEAST)
+NARROW(F8E4M3, f8e4m3, uint8_t, quarter_anywhere, F8E4M3_LEAST)
+NARROW(F8E5M2, f8e5m2, uint8_t, quarter_anywhere, F8E5M2_LEAST)
 
 /* Stream whole cache lines of dst; memcpy() copies both ends. */
 SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
@@ -276,23 +297,30 @@ SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
 #define INTEGER_ROW(id) [COLL_##id] = {NUMBER_OPS(id), BITWISE_OPS(id)}
 #define FLOAT_ROW(id) [COLL_##id] = {NUMBER_OPS(id)} /* bits: NULL */
 
+/* Truth is that of u8. */
+#define BOOL_ROW                                                               \
+    [COLL_BOOL] = {                                                            \
+        [COLL_SUM] = lor_U8,   [COLL_PROD] = land_U8, [COLL_MIN] = land_U8,    \
+        [COLL_MAX] = lor_U8,   [COLL_BAND] = land_U8, [COLL_BOR] = lor_U8,     \
+        [COLL_BXOR] = lxor_U8, [COLL_LAND] = land_U8, [COLL_LOR] = lor_U8,     \
+        [COLL_LXOR] = lxor_U8}
+
+#define FOR_NUMBERS(name)                                                      \
+    [COLL_I8] = name##_I8, [COLL_U8] = name##_U8, [COLL_I16] = name##_I16,     \
+    [COLL_U16] = name##_U16, [COLL_I32] = name##_I32, [COLL_U32] = name##_U32, \
+    [COLL_I64] = name##_I64, [COLL_U64] = name##_U64, [COLL_F16] = name##_F16, \
+    [COLL_BF16] = name##_BF16, [COLL_F32] = name##_F32,                        \
+    [COLL_F64] = name##_F64, [COLL_F8E4M3] = name##_F8E4M3,                    \
+    [COLL_F8E5M2] = name##_F8E5M2
+
 const struct coll__kernels NAME(coll__kernels_, SET) = {
     .name = TEXT(SET),
     .reduce = {INTEGER_ROW(I8), INTEGER_ROW(U8), INTEGER_ROW(I16),
                INTEGER_ROW(U16), INTEGER_ROW(I32), INTEGER_ROW(U32),
                INTEGER_ROW(I64), INTEGER_ROW(U64), FLOAT_ROW(F16),
-               FLOAT_ROW(BF16), FLOAT_ROW(F32), FLOAT_ROW(F64)},
-    .scale =
-        {
-#define X(id, text, bytes) [COLL_##id] = scale_##id,
-            COLL_TYPE_MAP(X)
-#undef X
-        },
-    .premul =
-        {
-#define X(id, text, bytes) [COLL_##id] = premul_##id,
-            COLL_TYPE_MAP(X)
-#undef X
-        },
+               FLOAT_ROW(BF16), FLOAT_ROW(F32), FLOAT_ROW(F64), BOOL_ROW,
+               FLOAT_ROW(F8E4M3), FLOAT_ROW(F8E5M2)},
+    .scale = {FOR_NUMBERS(scale)},
+    .premul = {FOR_NUMBERS(premul)},
     .copy_stream = copy_stream,
 };

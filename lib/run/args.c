@@ -131,9 +131,10 @@ static int check_op(const struct coll_args *args, int n, struct coll__op *op)
         return COLL_ERR_INVALID;
     }
     if (!coll__op_takes(op, args->type)) {
-        log_error("api", "%s: %s is for integer types, not for %s",
+        log_error("api", "%s: %s is for %s, not for %s",
                   coll_collective_name(args->collective),
-                  coll_op_name(args->op), coll_type_name(args->type));
+                  coll_op_name(args->op), coll__op_kinds(op),
+                  coll_type_name(args->type));
         return COLL_ERR_INVALID;
     }
     return COLL_OK;

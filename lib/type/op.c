@@ -50,36 +50,92 @@ int coll__op_get(enum coll_op op, struct coll__op *out)
     return COLL_OK;
 }
 
+/* Write 1 / m for an average of a narrow type; 0: the type has none of that kind. */
+static int inverse_of(enum coll_type type, int n, unsigned char scalar[])
+{
+    uint16_t half;
+
+    switch (type) {
+    case COLL_F16:
+        half = f16_narrow(1 / power_for(n, F16_LEAST));
+        break;
+    case COLL_BF16:
+        half = bf16_narrow(1 / power_for(n, BF16_LEAST));
+        break;
+    case COLL_F8E4M3:
+        scalar[0] = f8e4m3_narrow(1 / power_for(n, F8E4M3_LEAST));
+        return 1;
+    case COLL_F8E5M2:
+        scalar[0] = f8e5m2_narrow(1 / power_for(n, F8E5M2_LEAST));
+        return 1;
+    default:
+        return 0;
+    }
+    memcpy(scalar, &half, sizeof(half));
+    return 1;
+}
+
 int coll__op_for(enum coll_op op, enum coll_type type, int n,
                  struct coll__op *out)
 {
     int rc = coll__op_get(op, out);
-    uint16_t factor;
 
-    if (rc || n < 2 || out->base != COLL_AVG ||
-        (type != COLL_F16 && type != COLL_BF16))
-        return rc;
-    factor = type == COLL_F16 ? f16_narrow(1 / power_from(n))
-                              : bf16_narrow(1 / power_from(n));
-    out->is_premul = 1;
-    out->type = type;
-    memcpy(out->scalar, &factor, sizeof(factor));
-    return COLL_OK;
+    if (rc == COLL_OK && n > 1 && out->base == COLL_AVG &&
+        inverse_of(type, n, out->scalar)) {
+        out->is_premul = 1;
+        out->type = type;
+    }
+    return rc;
+}
+
+/* ---- types ----------------------------------------------------------------- */
+
+enum coll__kind coll__type_kind(enum coll_type type)
+{
+    switch (type) {
+    case COLL_F16:
+    case COLL_BF16:
+    case COLL_F32:
+    case COLL_F64:
+    case COLL_F8E4M3:
+    case COLL_F8E5M2:
+        return KIND_FLOAT;
+    case COLL_BOOL:
+        return KIND_BOOL;
+    default:
+        return KIND_INTEGER;
+    }
 }
 
 int coll__type_is_float(enum coll_type type)
 {
-    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
-           type == COLL_F64;
+    return coll__type_kind(type) == KIND_FLOAT;
+}
+
+static int kinds_of(const struct coll__op *op)
+{
+    switch (op->base) {
+    case COLL_AVG:
+        return KIND_INTEGER | KIND_FLOAT;
+    case COLL_BAND:
+    case COLL_BOR:
+    case COLL_BXOR:
+        return KIND_INTEGER | KIND_BOOL;
+    default:
+        return KIND_INTEGER | KIND_FLOAT | KIND_BOOL;
+    }
 }
 
 int coll__op_takes(const struct coll__op *op, enum coll_type type)
 {
     if (op->is_premul)
         return op->type == type;
-    if (op->base == COLL_BAND || op->base == COLL_BOR || op->base == COLL_BXOR)
-        return !coll__type_is_float(type);
-    return 1;
+    return op->fn || (kinds_of(op) & (int)coll__type_kind(type));
+}
+
+const char *coll__op_kinds(const struct coll__op *op)
+{
+    return kinds_of(op) & KIND_FLOAT ? "numbers" : "integers and bool";
 }
 
 uint8_t coll__op_code(const struct coll__op *op)

@@ -31,9 +31,10 @@ int coll__op_get(enum coll_op op, struct coll__op *out);
 
 /* Look an operation up, as one on `type` by n ranks.
  *
- * An average of f16 or bf16 is a premul, so that no sum overflows, whatever the
- * algorithm and the order: each rank multiplies its input by 1 / m, where m is the
- * least power of two with m >= n, and STEP_SCALE divides the sum by n / m.  A product
+ * An average of floats of 8 or 16 bits is a premul, so that no sum overflows, whatever
+ * the algorithm and the order: each rank multiplies its input by 1 / m, where m is the
+ * least power of two with m >= n (half.h: power_for()), and STEP_SCALE divides the sum by
+ * n / m.  A product
  * with a power of two is exact, unless it is less than the least normal number (2^-14
  * in f16): then it is rounded to a multiple of 2^-24, and the average may be off by
  * m / 2 of these.  Sums in f32 would not lose that, but they would double the bytes
@@ -54,11 +55,19 @@ int coll__op_add(const struct coll__op *op, enum coll_op *out);
 /* Remove an operation.  Returns COLL_ERR_INVALID, not logged, if there is none. */
 int coll__op_remove(enum coll_op op);
 
+/* Kinds of types, as bits. */
+enum coll__kind { KIND_INTEGER = 1, KIND_FLOAT = 2, KIND_BOOL = 4 };
+
+enum coll__kind coll__type_kind(enum coll_type type);
+
 /* Say whether a type is a floating-point one. */
 int coll__type_is_float(enum coll_type type);
 
 /* Say whether the operation is defined for that type. */
 int coll__op_takes(const struct coll__op *op, enum coll_type type);
+
+/* Name the kinds of types that it is defined for: "integers and bool". */
+const char *coll__op_kinds(const struct coll__op *op);
 
 /* Return the signature's op for the operation (signature.h). */
 uint8_t coll__op_code(const struct coll__op *op);

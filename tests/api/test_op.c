@@ -36,25 +36,25 @@ static void add(const void *left, const void *right, void *out, size_t count,
         ++*(int *)arg;
 }
 
-START_TEST(bitwise_operations_are_for_integers_alone)
+START_TEST(bits_are_not_for_floats_and_averages_not_for_bool)
 {
     for (int o = 0; o < COLL_N_OPS; o++)
         for (int t = 0; t < COLL_N_TYPES; t++) {
             int is_bitwise = o == COLL_BAND || o == COLL_BOR || o == COLL_BXOR;
-            int is_float = coll_type_name((enum coll_type)t)[0] == 'f' ||
-                           coll_type_name((enum coll_type)t)[0] == 'b';
+            int is_float = strchr(coll_type_name((enum coll_type)t), 'f') != 0;
+            int is_wrong =
+                t == COLL_BOOL ? o == COLL_AVG : is_bitwise && is_float;
             struct coll__op op;
 
             ck_assert_int_eq(coll__op_get((enum coll_op)o, &op), COLL_OK);
             ck_assert(!op.fn && op.commutes && op.base == (enum coll_op)o);
-            ck_assert_int_eq(coll__op_takes(&op, (enum coll_type)t),
-                             !(is_bitwise && is_float));
+            ck_assert_int_eq(coll__op_takes(&op, (enum coll_type)t), !is_wrong);
         }
 }
 END_TEST
 
 /* 1 / m for the least power of two m that is not less than the number of ranks. */
-START_TEST(averages_of_16_bits_scale_their_input)
+START_TEST(averages_of_narrow_floats_scale_their_input)
 {
     static const struct {
         int n;
@@ -79,6 +79,12 @@ START_TEST(averages_of_16_bits_scale_their_input)
         ck_assert(!op.is_premul);
     }
     ck_assert(!coll__op_for(COLL_AVG, COLL_F16, 1, &op) && !op.is_premul);
+    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E4M3, 5, &op) && op.is_premul);
+    ck_assert(f8e4m3_widen(op.scalar[0]) == 0.125f);
+    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E4M3, 5000, &op));
+    ck_assert(f8e4m3_widen(op.scalar[0]) == 1 / 512.f);
+    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E5M2, 5000, &op));
+    ck_assert(f8e5m2_widen(op.scalar[0]) == 1 / 8192.f);
 }
 END_TEST
 
@@ -200,6 +206,9 @@ START_TEST(bad_arguments_get_a_sentence)
     ck_assert_int_eq(coll_op_create_premul(&x, COLL_N_TYPES, &op),
                      COLL_ERR_INVALID);
     ck_assert(strstr(coll_last_error(), "no element type"));
+    ck_assert_int_eq(coll_op_create_premul(&x, COLL_BOOL, &op),
+                     COLL_ERR_INVALID);
+    ck_assert(strstr(coll_last_error(), "bool is no number"));
     ck_assert_int_eq(coll_op_create_user(NULL, NULL, 1, &op),
                      COLL_ERR_INVALID);
     ck_assert(strstr(coll_last_error(), "fn is NULL"));
@@ -515,7 +524,7 @@ static int bits_and_truth(struct world_rank *me, struct coll_comm *comm)
         WORLD_CHECK(me, !memcmp(out, want[k], sizeof(out)));
     }
     EXPECT(me, coll_allreduce(in, out, 4, COLL_BF16, COLL_BOR, comm, NULL),
-           COLL_ERR_INVALID, "bor is for integer types, not for bf16");
+           COLL_ERR_INVALID, "bor is for integers and bool, not for bf16");
     return 0;
 }
 
@@ -555,8 +564,8 @@ int main(void)
 
     patient_timeout(40);
     tcase_set_timeout(c, 8 * DEADLINE);
-    tcase_add_test(c, bitwise_operations_are_for_integers_alone);
-    tcase_add_test(c, averages_of_16_bits_scale_their_input);
+    tcase_add_test(c, bits_are_not_for_floats_and_averages_not_for_bool);
+    tcase_add_test(c, averages_of_narrow_floats_scale_their_input);
     tcase_add_test(c, a_handle_stands_for_what_was_made);
     tcase_add_test(
         c, a_destroyed_handle_is_noticed_though_its_slot_is_used_again);

@@ -99,8 +99,8 @@ START_TEST(each_type_and_operation_of_the_host_has_an_entry)
         ck_assert_int_eq(
             !coll__cuda_reduce((enum coll_type)_i, (enum coll_op)op),
             has_no_kernel((enum coll_type)_i, (enum coll_op)op));
-    ck_assert(coll__cuda_scale((enum coll_type)_i));
-    ck_assert(coll__cuda_premul((enum coll_type)_i));
+    ck_assert_int_eq(!coll__cuda_scale((enum coll_type)_i), _i == COLL_BOOL);
+    ck_assert_int_eq(!coll__cuda_premul((enum coll_type)_i), _i == COLL_BOOL);
 }
 END_TEST
 

@@ -105,7 +105,7 @@ START_TEST(unknown_entries_are_no_steps)
 {
     ck_assert_int_eq(coll__cuda_doing("coll_sum_f8"), -1);
     ck_assert_int_eq(coll__cuda_doing("coll_copy"), COLL__CUDA_DO_COPY);
-    ck_assert_int_eq(coll__cuda_doing(coll__cuda_scale(COLL_F64)),
+    ck_assert_int_eq(coll__cuda_doing(coll__cuda_scale(COLL_F8E5M2)),
                      COLL__CUDA_N_DOINGS - 1);
 }
 END_TEST

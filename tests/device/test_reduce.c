@@ -137,21 +137,27 @@ SCALE_ORACLE(U64, uint64_t, uint64_t)
 SCALE_ORACLE(F32, float, double)
 SCALE_ORACLE(F64, double, double)
 
-static void scale_half(struct format f, void *p, int n)
+/* most: the greatest power of two by which inputs are divided. */
+static void scale_narrow(struct format f, int most, void *p, int n)
 {
-    uint16_t a;
+    size_t size = f.sign > 0xff ? 2 : 1;
+    uint16_t a = 0;
     double x;
 
-    memcpy(&a, p, sizeof(a));
+    memcpy(&a, p, size);
     x = (double)(float)(decode(f, a) / n);
-    for (int power = 1; power < n; power *= 2)
+    for (int power = 1; power < n && power < most; power *= 2)
         x *= 2;
-    a = isnan(x) ? 0x7fff : (uint16_t)encode(f, x);
-    memcpy(p, &a, sizeof(a));
+    a = isnan(x) ? (uint16_t)(f.sign - 1) : (uint16_t)encode(f, x);
+    memcpy(p, &a, size);
 }
 
-static void scale_F16(void *p, int n) { scale_half(f16, p, n); }
-static void scale_BF16(void *p, int n) { scale_half(bf16, p, n); }
+static void scale_F16(void *p, int n) { scale_narrow(f16, 1 << 24, p, n); }
+static void scale_BF16(void *p, int n) { scale_narrow(bf16, 1 << 24, p, n); }
+static void scale_F8E4M3(void *p, int n) { scale_narrow(f8e4m3, 512, p, n); }
+static void scale_F8E5M2(void *p, int n) { scale_narrow(f8e5m2, 65536, p, n); }
+
+#define scale_BOOL NULL
 
 static void (*const scales[])(void *, int) = {
 #define X(id, text, bytes) scale_##id,
@@ -176,15 +182,15 @@ static void check_scale(const struct coll__kernels *kernels,
     free(want);
 }
 
-/* 300 ranks are more than an i8 holds, 70000 more than an i16.  f16 and bf16 are divided
- * by n / 2^k with the least 2^k >= n. */
+/* 300 ranks are more than an i8 holds, 70000 more than an i16.  Narrow floats are divided
+ * by n / 2^k with the least 2^k >= n, or the type's most. */
 START_TEST(scale_divides_and_truncates_towards_zero)
 {
     static const int ranks[] = {1, 2, 3, 7, 64, 300, 70000};
     const struct coll__kernels *kernels;
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
-        for (size_t r = 0; r < ARRAY_LEN(ranks); r++)
+        for (size_t r = 0; r < ARRAY_LEN(ranks) && scales[_i]; r++)
             for (size_t c = 0; c < KERNEL_N_COUNTS; c++)
                 check_scale(kernels, (enum coll_type)_i, kernel_counts[c],
                             ranks[r]);
@@ -222,7 +228,7 @@ START_TEST(premul_multiplies_into_another_buffer)
     const struct coll__kernels *kernels;
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
-        for (size_t c = 0; c < KERNEL_N_COUNTS; c++)
+        for (size_t c = 0; c < KERNEL_N_COUNTS && scales[_i]; c++)
             for (uint64_t seed = 0; seed < 20; seed++)
                 check_premul(kernels, (enum coll_type)_i, kernel_counts[c],
                              seed);
@@ -275,15 +281,18 @@ START_TEST(unknown_types_and_operations_have_no_kernel)
 END_TEST
 
 /* _i: the type. */
-START_TEST(only_the_bits_of_integers_combine)
+START_TEST(there_are_kernels_for_what_is_defined)
 {
     const struct coll__kernels *kernels;
 
-    for (int k = 0; (kernels = coll__kernels_at(k)); k++)
+    for (int k = 0; (kernels = coll__kernels_at(k)); k++) {
+        ck_assert_int_eq(!kernels->scale[_i], _i == COLL_BOOL);
+        ck_assert_int_eq(!kernels->premul[_i], _i == COLL_BOOL);
         for (int op = 0; op < COLL_N_OPS; op++)
             ck_assert_int_eq(!kernels->reduce[_i][op],
                              has_no_kernel((enum coll_type)_i,
                                            (enum coll_op)op));
+    }
 }
 END_TEST
 
@@ -301,7 +310,7 @@ int main(void)
                         COLL_N_TYPES);
     tcase_add_loop_test(kernels, premul_multiplies_into_another_buffer, 0,
                         COLL_N_TYPES);
-    tcase_add_loop_test(kernels, only_the_bits_of_integers_combine, 0,
+    tcase_add_loop_test(kernels, there_are_kernels_for_what_is_defined, 0,
                         COLL_N_TYPES);
     tcase_add_test(kernels, simd_parameter_forces_a_set);
     tcase_add_test(kernels, the_best_set_is_taken_without_it);

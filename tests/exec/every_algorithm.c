@@ -134,7 +134,7 @@ static void draw(struct deed *d, enum coll_collective collective, int k,
     if (!coll__reduces(collective))
         return;
     d->op.op = (enum coll_op)(k / 3 % COLL_N_OPS);
-    while (!coll__op_takes(&(struct coll__op){.base = d->op.op}, d->op.type))
+    while (!oracle_is_exact(&d->op))
         d->op.op = (enum coll_op)((d->op.op + 1) % COLL_N_OPS);
     if (k % 7 == 3) {
         d->op.own = OWN_PREMUL;

@@ -164,8 +164,7 @@ static int try_types(struct world_rank *me)
                                     .seed = (unsigned)k}};
 
             d.op.op = (enum coll_op)(k % COLL_N_OPS);
-            while (
-                !coll__op_takes(&(struct coll__op){.base = d.op.op}, d.op.type))
+            while (!oracle_is_exact(&d.op))
                 d.op.op = (enum coll_op)((d.op.op + 1) % COLL_N_OPS);
             if (w) /* as many elements in all */
                 d.op.count = 1 + d.op.count / (size_t)me->size;

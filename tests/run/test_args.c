@@ -113,7 +113,8 @@ static int bad_kinds(struct world_rank *me, struct coll_comm *comm)
     WORLD_CHECK(me, !coll_op_create_user(ignore, NULL, 1, &gone));
     WORLD_CHECK(me, !coll_op_destroy(gone));
     EXPECT(me, coll_reduce(x, y, 2, COLL_F32, COLL_BAND, 0, comm, NULL),
-           COLL_ERR_INVALID, "reduce: band is for integer types, not for f32");
+           COLL_ERR_INVALID,
+           "reduce: band is for integers and bool, not for f32");
     EXPECT(me, coll_allreduce(x, y, 2, COLL_F32, premul, comm, NULL),
            COLL_ERR_INVALID, "premul was made for i32, not for f32");
     EXPECT(me, coll_allreduce(x, y, 2, COLL_F32, gone, comm, NULL),

@@ -2,6 +2,7 @@
 /* element.c - elements one at a time, in plain C. */
 #include "tests/support/element.h"
 #include "lib/device/arith.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <math.h>
@@ -16,17 +17,21 @@ uint64_t random_bits(uint64_t *state)
     return x ^ x >> 31;
 }
 
-/* ---- half-width floats by exact arithmetic in double ------------------- */
+/* ---- narrow floats by exact arithmetic in double ------------------------- */
 
-const struct format f16 = {10, -14, 15}, bf16 = {7, -126, 127};
+const struct format f16 = {10, -14, 15, 0x8000, 0};
+const struct format bf16 = {7, -126, 127, 0x8000, 0};
+const struct format f8e4m3 = {3, -6, 7, 0x80, 1};
+const struct format f8e5m2 = {2, -14, 15, 0x80, 0};
 
 double decode(struct format f, unsigned bits)
 {
     unsigned fraction = bits & ((1u << f.places) - 1);
     int exponent = (int)(bits >> f.places) & (2 * f.bias + 1);
-    double sign = bits & 0x8000 ? -1 : 1;
+    double sign = bits & f.sign ? -1 : 1;
 
-    if (exponent == 2 * f.bias + 1)
+    if (f.is_finite ? (bits & (f.sign - 1)) == f.sign - 1
+                    : exponent == 2 * f.bias + 1)
         return fraction ? NAN : sign * INFINITY;
     if (!exponent)
         return sign * ldexp(fraction, f.least - f.places);
@@ -36,23 +41,43 @@ double decode(struct format f, unsigned bits)
 
 unsigned encode(struct format f, double x)
 {
-    unsigned sign = signbit(x) ? 0x8000 : 0, one = 1u << f.places;
+    unsigned sign = signbit(x) ? f.sign : 0, one = 1u << f.places;
+    unsigned beyond =
+        f.is_finite ? f.sign - 1 : (unsigned)(2 * f.bias + 1) << f.places;
+    unsigned bits;
     int exponent;
     double units;
 
     if (isinf(x))
-        return sign | (unsigned)(2 * f.bias + 1) << f.places;
+        return sign | beyond;
     frexp(x, &exponent);
     exponent = x == 0 || exponent - 1 < f.least ? f.least : exponent - 1;
+    if (exponent > f.bias + 1)
+        return sign | beyond;
     units = nearbyint(ldexp(fabs(x), f.places - exponent));
-    if (exponent > f.bias || (exponent == f.bias && units >= 2 * one))
-        return sign | (unsigned)(2 * f.bias + 1) << f.places;
-    return sign | ((unsigned)(exponent - f.least) * one + (unsigned)units);
+    bits = (unsigned)(exponent - f.least) * one + (unsigned)units;
+    return sign | (bits < beyond ? bits : beyond);
 }
 
 int is_nan_bits(struct format f, unsigned bits)
 {
     return isnan(decode(f, bits));
+}
+
+static const struct format *format_of(enum coll_type type)
+{
+    switch (type) {
+    case COLL_F16:
+        return &f16;
+    case COLL_BF16:
+        return &bf16;
+    case COLL_F8E4M3:
+        return &f8e4m3;
+    case COLL_F8E5M2:
+        return &f8e5m2;
+    default:
+        return NULL;
+    }
 }
 
 /* ---- reductions, by type ------------------------------------------------ */
@@ -154,27 +179,44 @@ static void oracle_F32(void *dst, const void *src, enum coll_op op)
     memcpy(dst, &a, sizeof(a));
 }
 
-static void oracle_half(struct format f, void *dst, const void *src,
-                        enum coll_op op)
+static void oracle_narrow(enum coll_type type, void *dst, const void *src,
+                          enum coll_op op)
 {
-    uint16_t a, b;
+    const struct format *f = format_of(type);
+    size_t size = coll_type_size(type);
+    uint16_t a = 0, b = 0;
     double x;
 
-    memcpy(&a, dst, sizeof(a));
-    memcpy(&b, src, sizeof(b));
-    x = (double)(float)float_op(decode(f, a), decode(f, b), op);
-    a = isnan(x) ? 0x7fff : (uint16_t)encode(f, x);
-    memcpy(dst, &a, sizeof(a));
+    memcpy(&a, dst, size);
+    memcpy(&b, src, size);
+    x = (double)(float)float_op(decode(*f, a), decode(*f, b), op);
+    a = isnan(x) ? (uint16_t)(f->sign - 1) : (uint16_t)encode(*f, x);
+    memcpy(dst, &a, size);
 }
 
-static void oracle_F16(void *dst, const void *src, enum coll_op op)
-{
-    oracle_half(f16, dst, src, op);
-}
+#define ORACLE_NARROW(id)                                                      \
+    static void oracle_##id(void *dst, const void *src, enum coll_op op)       \
+    {                                                                          \
+        oracle_narrow(COLL_##id, dst, src, op);                                \
+    }
 
-static void oracle_BF16(void *dst, const void *src, enum coll_op op)
+ORACLE_NARROW(F16)
+ORACLE_NARROW(BF16)
+ORACLE_NARROW(F8E4M3)
+ORACLE_NARROW(F8E5M2)
+
+static void oracle_BOOL(void *dst, const void *src, enum coll_op op)
 {
-    oracle_half(bf16, dst, src, op);
+    unsigned char *a = dst;
+    const unsigned char *b = src;
+
+    if (op == COLL_BXOR || op == COLL_LXOR)
+        *a = !*a != !*b;
+    else if (op == COLL_SUM || op == COLL_MAX || op == COLL_BOR ||
+             op == COLL_LOR)
+        *a = *a || *b;
+    else
+        *a = *a && *b;
 }
 
 void (*const oracles[])(void *, const void *, enum coll_op) = {
@@ -187,20 +229,17 @@ void (*const oracles[])(void *, const void *, enum coll_op) = {
 
 static int is_nan_at(enum coll_type type, const void *p)
 {
+    const struct format *f = format_of(type);
     uint64_t bits = 0;
 
     memcpy(&bits, p, coll_type_size(type));
     switch (type) {
-    case COLL_F16:
-        return is_nan_bits(f16, (unsigned)bits);
-    case COLL_BF16:
-        return is_nan_bits(bf16, (unsigned)bits);
     case COLL_F32:
         return isnan(f32_from((uint32_t)bits));
     case COLL_F64:
         return isnan(f64_from(bits));
     default:
-        return 0;
+        return f && is_nan_bits(*f, (unsigned)bits);
     }
 }
 
@@ -221,6 +260,7 @@ void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
 {
     static const double specials[] = {
         0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 2.5, 65504, 6e-8, 1e-40, 3};
+    const struct format *f = format_of(type);
     size_t size = coll_type_size(type);
 
     for (size_t i = 0; i < count; i++, p += size) {
@@ -232,10 +272,8 @@ void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
                 bits = f64_bits(x);
             else if (type == COLL_F32)
                 bits = f32_bits((float)x);
-            else if (type == COLL_F16 && !isnan(x))
-                bits = encode(f16, x);
-            else if (type == COLL_BF16 && !isnan(x))
-                bits = encode(bf16, x);
+            else if (f && !isnan(x))
+                bits = encode(*f, x);
         }
         memcpy(p, &bits, size);
     }
@@ -243,5 +281,7 @@ void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
 
 int has_no_kernel(enum coll_type type, enum coll_op op)
 {
-    return type >= COLL_F16 && op >= COLL_BAND && op <= COLL_BXOR;
+    if (op >= COLL_BAND && op <= COLL_BXOR)
+        return coll__type_is_float(type);
+    return type == COLL_BOOL && op == COLL_AVG;
 }

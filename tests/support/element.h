@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* element.h - elements one at a time, in plain C, against which the kernels are
- * tested; half-width floats by exact arithmetic in double. */
+ * tested; narrow floats by exact arithmetic in double. */
 #ifndef COLL_TESTS_ELEMENT_H
 #define COLL_TESTS_ELEMENT_H
 
@@ -8,11 +8,14 @@
 
 uint64_t random_bits(uint64_t *state);
 
-/* A format of `places` fraction bits and this least exponent. */
+/* A format of `places` fraction bits and this least exponent; its greatest exponent is
+ * that of numbers if it has no infinities, else that of infinities and NaNs. */
 struct format {
     int places, least, bias;
+    unsigned sign; /* its bit */
+    int is_finite; /* the only NaN has all bits of a number */
 };
-extern const struct format f16, bf16;
+extern const struct format f16, bf16, f8e4m3, f8e5m2;
 
 double decode(struct format f, unsigned bits);
 

@@ -343,7 +343,8 @@ int kernel_check_others(struct machine *m, enum coll_type type, char *why,
     static const int ranks[] = {1, 2, 3, 7, 64, 300, 70000, 0x7fffffff};
     struct kernel_case c = {.type = type};
 
-    for (int target = ELSEWHERE; target <= LEFT; target++) {
+    for (int target = ELSEWHERE; target <= LEFT && coll__host_scale(type);
+         target++) {
         c.target = (enum kernel_target)target;
         c.kind = KERNEL_PREMUL;
         if (check_case(m, c, why, len))
@@ -399,6 +400,8 @@ int kernel_check_divisions(struct machine *m, enum coll_type type, char *why,
     char *got, *numbers;
     int status = 0;
 
+    if (!coll__host_scale(type))
+        return 0;
     open_scene(m, &c, &s);
     need(got = malloc(N_BUFFERS * s.room));
     need(numbers = malloc(s.len));

@@ -7,6 +7,7 @@
  */
 #include "tests/support/oracle.h"
 #include "lib/type/half.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <string.h>
@@ -20,15 +21,24 @@ unsigned oracle_random(uint64_t *state, unsigned n)
     return (unsigned)(*state >> 33) % n;
 }
 
-static int is_float(enum coll_type type)
+static int is_float(enum coll_type type) { return coll__type_is_float(type); }
+
+/* Whole numbers are exact up to 8 or 16 only. */
+static int is_small_float(enum coll_type type)
 {
-    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
-           type == COLL_F64;
+    return type == COLL_F8E4M3 || type == COLL_F8E5M2;
 }
 
-static int is_bitwise(enum coll_op op)
+int oracle_is_exact(const struct oracle_op *op)
 {
-    return op == COLL_BAND || op == COLL_BOR || op == COLL_BXOR;
+    struct coll__op base = {.base = op->op};
+
+    if (op->own == OWN_PREMUL)
+        return !is_small_float(op->type) && op->type != COLL_BOOL;
+    if (op->own)
+        return 1;
+    return coll__op_takes(&base, op->type) &&
+           !(op->op == COLL_AVG && is_small_float(op->type));
 }
 
 static int reduces(const struct oracle_op *op)
@@ -53,11 +63,11 @@ struct oracle_op oracle_draw(uint64_t *state, int size)
 
     op.collective = (enum coll_collective)oracle_random(state, COLL_SEND);
     op.type = (enum coll_type)oracle_random(state, COLL_N_TYPES);
-    do
+    do {
         op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
-    while (is_bitwise(op.op) && is_float(op.type));
-    if (reduces(&op) && oracle_random(state, 3) == 0)
-        op.own = (enum oracle_own)oracle_random(state, N_OWNS);
+        if (reduces(&op) && oracle_random(state, 3) == 0)
+            op.own = (enum oracle_own)oracle_random(state, N_OWNS);
+    } while (!oracle_is_exact(&op));
     op.root = (int)oracle_random(state, (unsigned)size);
     op.count = oracle_random(state, limits[oracle_random(state, 6)]);
     op.seed = oracle_random(state, 1u << 30);
@@ -73,6 +83,7 @@ static void put(enum coll_type type, void *to, size_t i, int64_t value)
     switch (type) {
     case COLL_I8:
     case COLL_U8:
+    case COLL_BOOL:
         ((uint8_t *)to)[i] = (uint8_t)value;
         break;
     case COLL_I16:
@@ -99,6 +110,12 @@ static void put(enum coll_type type, void *to, size_t i, int64_t value)
     case COLL_F64:
         ((double *)to)[i] = (double)value;
         break;
+    case COLL_F8E4M3:
+        ((uint8_t *)to)[i] = f8e4m3_narrow((float)value);
+        break;
+    case COLL_F8E5M2:
+        ((uint8_t *)to)[i] = f8e5m2_narrow((float)value);
+        break;
     case COLL_N_TYPES:
         break;
     }
@@ -112,7 +129,8 @@ static uint64_t mix(uint64_t h)
 }
 
 /* Element i of part q of rank's input: 0 to 7, or 1 to 2 for products, or, for
- * averages, numbers whose sum is a multiple of the number of ranks. */
+ * averages, numbers whose sum is a multiple of the number of ranks.  For sums and products
+ * of small floats few ranks have such numbers. */
 static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
 {
     uint64_t h = mix(op->seed + i * 0x9e3779b97f4a7c15u + 1000u * (unsigned)q);
@@ -128,8 +146,12 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
     if (op->op == COLL_AVG)
         return 1 + common +
                (rank == op->size - 1 && op->size % 2 ? 0 : rank % 2 ? 1 : -1);
+    if (is_small_float(op->type) && rank % 8 && op->op <= COLL_PROD)
+        return op->op == COLL_PROD;
     if (op->op == COLL_PROD)
         return 1 + (common + rank) % 2;
+    if (is_small_float(op->type) && op->op == COLL_SUM)
+        return common;
     return (common + 3 * rank) % 8;
 }
 
@@ -167,6 +189,23 @@ static int64_t combine_own(const struct oracle_op *op, int64_t all,
         return next > all ? next : all;
     return (int64_t)compose(op->type, (uint64_t)all,
                             (uint64_t)truncate(op->type, next));
+}
+
+/* Of bool. */
+static int64_t combine_truth(enum coll_op op, int64_t all, int64_t next)
+{
+    switch (op) {
+    case COLL_PROD:
+    case COLL_MIN:
+    case COLL_BAND:
+    case COLL_LAND:
+        return all && next;
+    case COLL_BXOR:
+    case COLL_LXOR:
+        return !all != !next;
+    default:
+        return all || next;
+    }
 }
 
 static int64_t combine(enum coll_op op, int64_t all, int64_t next)
@@ -209,8 +248,9 @@ static int64_t reduced(const struct oracle_op *op, int q, size_t i)
     for (int r = 1; r < op->size; r++) {
         int64_t next = input(op, r, q, i);
 
-        all = op->own ? combine_own(op, all, next, r)
-                      : combine(op->op, all, next);
+        all = op->own                 ? combine_own(op, all, next, r)
+              : op->type == COLL_BOOL ? combine_truth(op->op, all, next)
+                                      : combine(op->op, all, next);
     }
     return !op->own && op->op == COLL_AVG ? all / op->size : all;
 }
@@ -430,10 +470,11 @@ int oracle_handles_init(struct oracle_handles *handles, int rank)
 {
     for (int t = 0; t < COLL_N_TYPES; t++) {
         enum coll_type type = (enum coll_type)t;
+        enum coll_type number = type == COLL_BOOL ? COLL_U8 : type;
         uint64_t scalar;
 
-        put(type, &scalar, 0, scalar_of(rank));
-        if (coll_op_create_premul(&scalar, type,
+        put(number, &scalar, 0, scalar_of(rank));
+        if (coll_op_create_premul(&scalar, number,
                                   &handles->own[OWN_PREMUL][t]) ||
             coll_op_create_user(larger_of, NULL, 1,
                                 &handles->own[OWN_COMMUTES][t]) ||

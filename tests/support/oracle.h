@@ -42,6 +42,9 @@ struct oracle_layout {
 /* Draw an operation of all ranks (no send or receive); *state moves on. */
 struct oracle_op oracle_draw(uint64_t *state, int size);
 
+/* Is the operation defined for the type, and are its results exact? */
+int oracle_is_exact(const struct oracle_op *op);
+
 /* Draw a number below n. */
 unsigned oracle_random(uint64_t *state, unsigned n);
 

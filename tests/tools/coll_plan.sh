@@ -123,7 +123,7 @@ refused 2 'f31 is not valid: it must be i8|' -c allreduce -n 4 -t f31 --explain
 refused 2 'plus is not valid: it must be sum|' -c allreduce -n 4 -o plus --explain
 refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
 refused 2 "no algorithm 'reduce:halving'; there are: " -c reduce -n 4 -a halving --explain
-refused 2 'band is for integers alone' -c allreduce -n 4 -o band --explain
+refused 2 'band is for integers and bool, not for' -c allreduce -n 4 -o band --explain
 shows '^\* ' -c allreduce -n 4 -o band -t u8 --explain
 refused 2 'a whole number from 1 to' -c allreduce -n 0 --explain
 refused 2 'a size such as' -c allreduce -n 4 -b lots --explain

@@ -2,6 +2,7 @@
 /* args.c - the command line of coll_plan. */
 #include "tools/plan/tool.h"
 #include "tools/common/program.h"
+#include "lib/type/op.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -241,14 +242,12 @@ static int check_all_job(const struct job *job)
 
 static int check_op(const struct job *job)
 {
-    int is_bitwise =
-        job->op == COLL_BAND || job->op == COLL_BOR || job->op == COLL_BXOR;
-    int is_float = job->type == COLL_F16 || job->type == COLL_BF16 ||
-                   job->type == COLL_F32 || job->type == COLL_F64;
+    struct coll__op op = {.base = job->op};
 
-    if (is_bitwise && is_float && coll__reduces(job->collective))
-        return say(2, "--op %s is for integers alone; add --type u32",
-                   coll_op_name(job->op));
+    if (!coll__op_takes(&op, job->type) && coll__reduces(job->collective))
+        return say(2, "--op %s is for %s, not for %s; add --type u32",
+                   coll_op_name(job->op), coll__op_kinds(&op),
+                   coll_type_name(job->type));
     return -1;
 }
 
