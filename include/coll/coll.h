@@ -104,8 +104,8 @@ enum coll_type {
  * Of bool, COLL_SUM and COLL_MAX are "or", COLL_PROD and COLL_MIN are "and".
  * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers and bool.
  * COLL_LAND, COLL_LOR and COLL_LXOR are logical: an element that is not zero is
- * true, a NaN too, and the result is 1 or 0.  In a communicator of one rank every reduction
- * operation copies its input.
+ * true, a NaN too, and the result is 1 or 0.  In a communicator of one rank every
+ * reduction operation copies its input.
  *
  * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
  * whatever state the program has set by fesetround() or as flush-to-zero.
