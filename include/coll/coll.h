@@ -156,7 +156,9 @@ enum coll_op {
     X(SCATTERV, "scatterv")               \
     X(BARRIER, "barrier")                 \
     X(SEND, "send")                       \
-    X(RECV, "recv")
+    X(RECV, "recv")                       \
+    X(SCAN, "scan")                       \
+    X(EXSCAN, "exscan")
 
 enum coll_collective {
 #define COLL_ENUMERATOR(name, text) COLL_##name,
@@ -907,6 +909,36 @@ int coll_reduce_scatter(const void *in, void *out, size_t count,
 int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
                          enum coll_type type, enum coll_op op,
                          struct coll_comm *comm, void *stream);
+
+/* Reduce a vector across the ranks up to this one.
+ *
+ * Shapes:    in[count] and out[count] of type.  Every rank passes the same
+ *            count, type and op.  in == out works in place; other overlap is
+ *            invalid.
+ * Result:    out[i] = op over the in[i] of ranks 0 to rank, in the order of the
+ *            ranks.  The order of the combination depends on the number of
+ *            ranks, count, type and topology only: the same run gives the same
+ *            bits.
+ * Errors:    COLL_ERR_INVALID is also the error for COLL_AVG.
+ * See:       coll_exscan(), coll_allreduce(); lib/algo/scan_*.c.
+ */
+int coll_scan(const void *in, void *out, size_t count, enum coll_type type,
+              enum coll_op op, struct coll_comm *comm, void *stream);
+
+/* Reduce a vector across the ranks before this one.
+ *
+ * Shapes:    in[count] and out[count] of type.  Every rank passes the same
+ *            count, type and op.  in == out works in place; other overlap is
+ *            invalid.  Rank 0 may pass NULL as out.
+ * Result:    out[i] = op over the in[i] of ranks 0 to rank - 1, in the order of
+ *            the ranks.  On rank 0 out is not written.  The order of the
+ *            combination depends on the number of ranks, count, type and
+ *            topology only: the same run gives the same bits.
+ * Errors:    COLL_ERR_INVALID is also the error for COLL_AVG.
+ * See:       coll_scan(); lib/algo/scan_*.c.
+ */
+int coll_exscan(const void *in, void *out, size_t count, enum coll_type type,
+                enum coll_op op, struct coll_comm *comm, void *stream);
 
 /* Send an equal block from every rank to every rank.
  *

@@ -14,6 +14,8 @@
  * operands in order.
  *
  *   p = 5, e = 1:   ((0 1) 2) (3 4)      p = 3, e = 1:   (0 1) 2
+ *
+ * A scan has a canonical tree for each rank: that of scan_recursive_doubling.c.
  */
 #ifndef COLL_LIB_ALGO_ALGO_H
 #define COLL_LIB_ALGO_ALGO_H

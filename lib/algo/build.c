@@ -2,6 +2,7 @@
 /* build.c - the passes that turn a builder's steps into a plan that can run. */
 #include "lib/algo/algo.h"
 #include "lib/plan/flow.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
         return "serves other collectives";
     if (pb->order != ORDER_FREE && !algo->is_canonical &&
         coll__reduces(pb->collective))
-        return pb->order == ORDER_RANKS
+        return pb->order == ORDER_RANKS && !coll__is_prefix(pb->collective)
                    ? "does not combine in the order of the ranks"
                    : "is not reproducible";
     return algo->refuses ? algo->refuses(pb) : NULL;

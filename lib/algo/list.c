@@ -23,6 +23,8 @@
     X(reduce_chain)                  \
     X(reduce_double_tree)            \
     X(reduce_hierarchical)           \
+    X(scan_recursive_doubling)       \
+    X(scan_chain)                    \
     X(reduce_scatter_direct)         \
     X(reduce_scatter_ring)           \
     X(reduce_scatter_halving)        \

@@ -62,6 +62,8 @@ libcore_la_SOURCES += \
 	%D%/reduce_scatter_hierarchical.c \
 	%D%/reduce_scatter_pat.c \
 	%D%/reduce_scatter_ring.c \
+	%D%/scan_chain.c \
+	%D%/scan_recursive_doubling.c \
 	%D%/scatter_binomial.c \
 	%D%/scatter_direct.c \
 	%D%/slices.c \

@@ -98,6 +98,24 @@ int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
     return coll__run_call(comm, &args);
 }
 
+int coll_scan(const void *in, void *out, size_t count, enum coll_type type,
+              enum coll_op op, struct coll_comm *comm, void *stream)
+{
+    struct coll_args args = plain(COLL_SCAN, in, out, count, type, stream);
+
+    args.op = op;
+    return coll__run_call(comm, &args);
+}
+
+int coll_exscan(const void *in, void *out, size_t count, enum coll_type type,
+                enum coll_op op, struct coll_comm *comm, void *stream)
+{
+    struct coll_args args = plain(COLL_EXSCAN, in, out, count, type, stream);
+
+    args.op = op;
+    return coll__run_call(comm, &args);
+}
+
 int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
                   struct coll_comm *comm, void *stream)
 {

@@ -62,6 +62,9 @@ static int can_end_without(const struct coll_comm *comm,
     case COLL_REDUCE_SCATTER:
     case COLL_ALLTOALL:
         return !sig->count;
+    case COLL_SCAN:
+    case COLL_EXSCAN: /* only the ranks before this one matter */
+        return !sig->count || other > comm->rank;
     case COLL_REDUCE:
     case COLL_GATHER:
         return !sig->count || coll__signature_root(sig) != comm->rank;

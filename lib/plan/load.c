@@ -48,6 +48,7 @@
 #include "lib/plan/load.h"
 #include "lib/plan/words.h"
 #include "lib/trace/log.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
@@ -87,11 +88,15 @@ static const char *const fields[N_FIELDS] = {
 
 static int read_collective(struct coll__loader *l, int *value)
 {
-    const char *names[COLL_N_COLLECTIVES];
+    const char *names[COLL__N_OF_ALL];
+    int i, rc;
 
-    for (int i = 0; i < COLL_N_COLLECTIVES; i++)
-        names[i] = coll_collective_name((enum coll_collective)i);
-    return coll__scan_name(&l->scan, "collective", names, COLL_SEND, value);
+    for (i = 0; i < COLL__N_OF_ALL; i++)
+        names[i] = coll_collective_name(coll__of_all(i));
+    rc = coll__scan_name(&l->scan, "collective", names, COLL__N_OF_ALL, &i);
+    if (rc == COLL_OK)
+        *value = (int)coll__of_all(i);
+    return rc;
 }
 
 static int read_type(struct coll__loader *l, int *value)

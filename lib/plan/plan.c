@@ -51,7 +51,7 @@ int coll__reduces(enum coll_collective collective)
 {
     return collective == COLL_ALLREDUCE || collective == COLL_REDUCE ||
            collective == COLL_REDUCE_SCATTER ||
-           collective == COLL_REDUCE_SCATTERV;
+           collective == COLL_REDUCE_SCATTERV || coll__is_prefix(collective);
 }
 
 int coll__same_numbers(const size_t *a, const size_t *b, int n)
@@ -107,7 +107,10 @@ enum coll__shape coll__problem_shape(const struct coll__problem *pb,
     switch (pb->collective) {
     case COLL_ALLREDUCE:
     case COLL_BARRIER:
+    case COLL_SCAN:
         return SHAPE_WHOLE;
+    case COLL_EXSCAN: /* nothing precedes rank 0 */
+        return is_out && !pb->rank ? SHAPE_NONE : SHAPE_WHOLE;
     case COLL_BROADCAST:
         return is_out ? SHAPE_WHOLE : of_root;
     case COLL_REDUCE:

@@ -14,6 +14,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/sets.h"
 #include "lib/proof/trees.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <limits.h>
@@ -429,9 +430,21 @@ static int stuck(struct checker *c, int r)
                  rank->plan->n_steps);
 }
 
+/* Find what a scan leaves on a rank: the first ranks, combined in the canonical tree. */
+static int find_prefix(struct checker *c, int r, int *set, int *tree)
+{
+    int is_scan = c->pbs[r].collective == COLL_SCAN;
+
+    *set = coll__sets_all(&c->sets, r + is_scan);
+    if (c->pbs[r].order != ORDER_FREE)
+        *tree = is_scan ? coll__trees_scan(&c->trees, r)
+                        : coll__trees_exscan(&c->trees, r);
+    return *set < 0 || *tree < 0 ? no_memory(c) : COLL_OK;
+}
+
 static int judge(struct checker *c, int r)
 {
-    const struct coll__verdict verdict = {
+    struct coll__verdict verdict = {
         .pbs = c->pbs,
         .rank = r,
         .out = &c->ranks[r].mem[BUF_OUT],
@@ -442,8 +455,12 @@ static int judge(struct checker *c, int r)
         .why = c->why,
         .why_len = c->why_len,
     };
+    int rc = COLL_OK;
 
-    return coll__judge_out(&verdict);
+    if (coll__is_prefix(c->pbs[r].collective) &&
+        coll__problem_shape(&c->pbs[r], BUF_OUT) != SHAPE_NONE)
+        rc = find_prefix(c, r, &verdict.all, &verdict.canonical);
+    return rc ? rc : coll__judge_out(&verdict);
 }
 
 static int run(struct checker *c)

@@ -11,7 +11,8 @@ struct coll__verdict {
     int rank;                        /* the rank whose OUT is checked */
     const struct coll__memory *out;
     const int *one;       /* [nranks]: for each rank the set of it alone */
-    int all, canonical;   /* the set of all ranks; the tree that the order asks for */
+    int all;              /* the set of the ranks that a reduction combines */
+    int canonical;        /* the tree that the order asks for */
     struct coll__memory *scratch; /* work space */
     char *why;
     size_t why_len;

@@ -246,7 +246,8 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
         .view = &views[i % COLL__N_VIEWS],
     };
     if (reduces) { /* the second half of the trials has a strict order */
-        trial->op = die / 16 % 2 ? COLL_AVG : COLL_SUM;
+        trial->op =
+            die / 16 % 2 && !coll__is_prefix(collective) ? COLL_AVG : COLL_SUM;
         if (i >= n)
             trial->order = die / 64 % 2 ? ORDER_CANONICAL : ORDER_RANKS;
         if (trial->order == ORDER_RANKS)

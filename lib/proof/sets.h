@@ -15,7 +15,7 @@ struct coll__sets {
 /* Sets over n_ranks ranks.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__sets_init(struct coll__sets *sets, int n_ranks);
 
-/* Return the set {rank}, the set of all ranks, or a union; -1 = no memory. */
+/* Return the set {rank}, the set of the first n ranks, or a union; -1 = no memory. */
 int coll__sets_one(struct coll__sets *sets, int rank);
 int coll__sets_all(struct coll__sets *sets, int n_ranks);
 int coll__sets_union(struct coll__sets *sets, int a, int b);

@@ -102,6 +102,39 @@ int coll__trees_canonical(struct coll__trees *trees, int n_ranks)
     return tree;
 }
 
+/* Return the tree of the last n ranks up to this one, or of all if there are fewer; n is
+ * a power of two. */
+static int last_of(struct coll__trees *trees, int rank, int n)
+{
+    int right;
+
+    if (n == 1)
+        return coll__trees_leaf(trees, rank);
+    right = last_of(trees, rank, n / 2);
+    return rank < n / 2
+               ? right
+               : coll__trees_pair(trees, last_of(trees, rank - n / 2, n / 2),
+                                  right);
+}
+
+int coll__trees_scan(struct coll__trees *trees, int rank)
+{
+    int n = 1;
+
+    while (n <= rank)
+        n *= 2;
+    return last_of(trees, rank, n);
+}
+
+int coll__trees_exscan(struct coll__trees *trees, int rank)
+{
+    int tree = coll__trees_leaf(trees, rank - 1);
+
+    for (int n = 2; n <= rank; n *= 2)
+        tree = coll__trees_pair(trees, last_of(trees, rank - n, n), tree);
+    return tree;
+}
+
 void coll__trees_fini(struct coll__trees *trees)
 {
     free(trees->trees);

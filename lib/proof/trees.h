@@ -25,6 +25,11 @@ int coll__trees_pair(struct coll__trees *trees, int left, int right);
 /* Return the canonical tree over n ranks (lib/algo/algo.h); -1 = no memory. */
 int coll__trees_canonical(struct coll__trees *trees, int n_ranks);
 
+/* Return the canonical tree of a rank's scan or exscan; -1 = no memory.  The exscan of
+ * rank 0 has none. */
+int coll__trees_scan(struct coll__trees *trees, int rank);
+int coll__trees_exscan(struct coll__trees *trees, int rank);
+
 void coll__trees_fini(struct coll__trees *trees);
 
 #endif

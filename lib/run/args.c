@@ -130,6 +130,9 @@ static int check_op(const struct coll_args *args, int n, struct coll__op *op)
                   coll_type_name(op->type), coll_type_name(args->type));
         return COLL_ERR_INVALID;
     }
+    if (op->base == COLL_AVG && coll__is_prefix(args->collective))
+        return coll__args_wrong(args, "avg is for reductions over all ranks; "
+                                      "take sum, and divide the results");
     if (!coll__op_takes(op, args->type)) {
         log_error("api", "%s: %s is for %s, not for %s",
                   coll_collective_name(args->collective),

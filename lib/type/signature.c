@@ -35,6 +35,10 @@ static void describe_more(const struct coll__signature *sig, char *text,
         n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
         describe_places(sig, text + n, len - n);
         break;
+    case COLL_SCAN:
+    case COLL_EXSCAN:
+        snprintf(text, len, ", %s", op_name(sig->op));
+        break;
     case COLL_REDUCE_SCATTER:
         n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
         describe_places(sig, text + n, len - n);

@@ -41,6 +41,21 @@ static inline int coll__is_p2p(enum coll_collective collective)
     return collective == COLL_SEND || collective == COLL_RECV;
 }
 
+/* The collectives of all ranks are all but send and receive, which are not the last of
+ * the enum.  Return collective i of these, in the order of the enum. */
+#define COLL__N_OF_ALL ((int)COLL_N_COLLECTIVES - 2)
+
+static inline enum coll_collective coll__of_all(int i)
+{
+    return (enum coll_collective)(i < (int)COLL_SEND ? i : i + 2);
+}
+
+/* Does a rank reduce the vectors of the ranks before it only? */
+static inline int coll__is_prefix(enum coll_collective collective)
+{
+    return collective == COLL_SCAN || collective == COLL_EXSCAN;
+}
+
 /* Does each rank have its own counts, and know only these? */
 static inline int coll__has_own_counts(enum coll_collective collective)
 {

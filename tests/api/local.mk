@@ -32,4 +32,4 @@ check_PROGRAMS += tests/api/host_state
 tests_api_host_state_LDADD = libcoll.la -lm
 scripts += %D%/header.sh %D%/host_state.sh
 long_scripts += %D%/abi.sh
-EXTRA_DIST += %D%/libcoll-0.1.0.abi
+EXTRA_DIST += %D%/libcoll-0.1.0.abi %D%/libcoll.abignore

@@ -7,6 +7,7 @@
 #include "lib/comm/comm.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
+#include "lib/type/signature.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -211,8 +212,8 @@ static int persistent(struct world_rank *me)
 
     if (player_init(&p, me, 5))
         return 1;
-    for (int k = 0; k < COLL_SEND; k++)
-        if (start_again(&p, (enum coll_collective)k))
+    for (int k = 0; k < COLL__N_OF_ALL; k++)
+        if (start_again(&p, coll__of_all(k)))
             return 1;
     return player_fini(&p);
 }

@@ -8,6 +8,7 @@
 #include "lib/device/region.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
+#include "lib/type/signature.h"
 #include "transports/cma.h"
 
 #include <check.h>
@@ -242,8 +243,8 @@ static int every_length(struct world_rank *me)
 
     WORLD_CHECK(me, comm);
     for (size_t i = 0; i < n; i++)
-        for (int c = 0; c < COLL_BARRIER; c++) {
-            struct oracle_op op = {.collective = (enum coll_collective)c,
+        for (int c = 0; c < COLL__N_OF_ALL; c++) {
+            struct oracle_op op = {.collective = coll__of_all(c),
                                    .type = COLL_I32,
                                    .op = COLL_SUM,
                                    .root = (int)i % me->size,

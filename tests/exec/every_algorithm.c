@@ -3,6 +3,7 @@
  * the host, and what that costs against what the plan says. */
 #include "tests/exec/every_algorithm.h"
 #include "lib/exec/prog.h"
+#include "lib/type/signature.h"
 #include "tests/support/patience.h"
 
 #include <stdio.h>
@@ -156,12 +157,13 @@ int every_algorithm(struct world_rank *me)
     WORLD_CHECK(me, coll__view_init(&view, me->size, 2,
                                     (const int *const[]){host}) == COLL_OK);
     for (int a = 0; coll__algos[a]; a++)
-        for (int c = 0; c < COLL_SEND; c++) {
+        for (int i = 0; i < COLL__N_OF_ALL; i++) {
+            enum coll_collective c = coll__of_all(i);
             struct deed d;
 
             for (int n = 0;
                  n < part_of(DRAWS) && coll__algos[a]->serves & 1u << c; n++) {
-                draw(&d, (enum coll_collective)c, k++, me->size);
+                draw(&d, c, k++, me->size);
                 in_place =
                     stream_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
                 stream_problem(&d, me->rank, in_place);

@@ -6,6 +6,7 @@
  */
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 #include "tests/support/suite.h"
 
@@ -290,8 +291,10 @@ static void spoil_algo(const struct coll__algo *algo,
     make_view(&view, p);
     t = trial_of(collective, p, &view);
     t.order = order;
-    t.op = order == ORDER_FREE && coll__reduces(collective) ? COLL_AVG
-                                                            : COLL_SUM;
+    t.op = order == ORDER_FREE && coll__reduces(collective) &&
+                   !coll__is_prefix(collective)
+               ? COLL_AVG
+               : COLL_SUM;
     if (group_init(&g, algo, &t)) {
         spoil_all(&g, algo, &t, faults[fault].spoil, faults[fault].name);
         group_fini(&g);

@@ -5,6 +5,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "lib/type/signature.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -40,7 +41,7 @@ static int is_fixed(enum coll_collective collective)
 /* _i: the collective. */
 START_TEST(a_page_serves_calls_in_place_or_not)
 {
-    enum coll_collective collective = (enum coll_collective)_i;
+    enum coll_collective collective = coll__of_all(_i);
     struct coll__view view;
     int n_fitted = 0, n_served = 0;
 
@@ -148,7 +149,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, a_page_serves_calls_in_place_or_not, 0,
-                        COLL_SEND);
+                        COLL__N_OF_ALL);
     tcase_add_test(tcase, a_page_serves_its_own_problem_only);
     tcase_add_test(tcase, a_book_that_cannot_be_read_is_refused);
     suite_add_tcase(suite, tcase);

@@ -15,6 +15,7 @@
 #include "lib/topo/carrier.h"
 #include "lib/util/util.h"
 #include "lib/price/tune.h"
+#include "lib/type/signature.h"
 
 #include <check.h>
 #include <math.h>
@@ -463,10 +464,10 @@ START_TEST(a_fast_network_changes_choices)
 
     make_view(&before, &guess);
     make_view(&after, &known);
-    for (int k = 0; k < COLL_SEND; k++)
-        for (size_t bytes = 8; k != COLL_BARRIER && bytes <= 32 << 20;
-             bytes *= 4) {
-            enum coll_collective c = (enum coll_collective)k;
+    for (int k = 0; k < COLL__N_OF_ALL; k++)
+        for (size_t bytes = 8;
+             coll__of_all(k) != COLL_BARRIER && bytes <= 32 << 20; bytes *= 4) {
+            enum coll_collective c = coll__of_all(k);
             struct pick old = pick(c, bytes, &before.view);
             struct pick new = pick(c, bytes, &after.view);
             double gain =

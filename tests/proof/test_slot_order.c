@@ -7,6 +7,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
+#include "lib/type/signature.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -230,11 +231,10 @@ START_TEST(every_partition_into_hosts_runs_in_slot_order)
 {
     int is_long = getenv("TEST_LONG") != NULL, all = is_long ? 7 : 4;
 
-    for (int c = 0; c < COLL_SEND; c++)
+    for (int c = 0; c < COLL__N_OF_ALL; c++)
         for (int p = 2; p <= (is_long ? MOST : all + 1); p++)
-            if (coll__algos[_i]->serves & (1u << c))
-                try_all_hosts(coll__algos[_i], (enum coll_collective)c, p,
-                              p <= all);
+            if (coll__algos[_i]->serves & (1u << coll__of_all(c)))
+                try_all_hosts(coll__algos[_i], coll__of_all(c), p, p <= all);
 }
 END_TEST
 

@@ -53,6 +53,7 @@ static const struct exception exceptions[] = {
     {COLL_ALLTOALL, "hierarchical", 0.10, 0.20, OVERLAP},
     {COLL_ALLTOALL, "pairwise", 0.10, 0.45, OVERLAP},
     {COLL_BROADCAST, "double_tree", 0.15, 0.15, MEET},
+    {COLL_EXSCAN, "recursive_doubling", 0.15, 0.35, OVERLAP},
     {COLL_GATHER, "binomial", 0.20, 0.10, ODD},
     {COLL_REDUCE, "direct", 0.25, 0.25, CHAIN},
     {COLL_REDUCE, "double_tree", 0.10, 0.15, MEET},
@@ -63,6 +64,7 @@ static const struct exception exceptions[] = {
     {COLL_REDUCE_SCATTER, "halving", 0.50, 0.25, ODD},
     {COLL_REDUCE_SCATTER, "hierarchical", 0.10, 0.20, OVERLAP},
     {COLL_REDUCE_SCATTER, "pat", 0.10, 0.15, OVERLAP},
+    {COLL_SCAN, "recursive_doubling", 0.15, 0.30, OVERLAP},
 };
 
 static double allowed(enum coll_collective collective, const char *algo,
@@ -87,6 +89,8 @@ static int is_simulated(enum coll_collective collective)
     case COLL_GATHER:
     case COLL_SCATTER:
     case COLL_BARRIER:
+    case COLL_SCAN:
+    case COLL_EXSCAN:
         return 1;
     default: /* ranks differ, or there is one message only */
         return 0;
@@ -160,6 +164,10 @@ START_TEST(forms_agree_on_rings_and_chains_in_chunks)
         agree(&m, coll__algo_find(COLL_ALLGATHER, "ring"), &pb, 0.10);
         pb = problem(&m, COLL_ALLREDUCE, bytes);
         agree(&m, coll__algo_find(COLL_ALLREDUCE, "ring"), &pb, 0.10);
+        pb = problem(&m, COLL_SCAN, bytes);
+        agree(&m, coll__algo_find(COLL_SCAN, "chain"), &pb, 0.10);
+        pb = problem(&m, COLL_EXSCAN, bytes);
+        agree(&m, coll__algo_find(COLL_EXSCAN, "chain"), &pb, 0.10);
     }
     machine_fini(&m);
 }

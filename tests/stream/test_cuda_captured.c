@@ -5,6 +5,7 @@
 #include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
+#include "lib/type/signature.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -73,9 +74,11 @@ static void choose(struct device_call *call, int c, const struct every *every,
 
     *call = (struct device_call){.count = every->count,
                                  .in_place = (c + every->flips) % 2};
-    call->host.collective = (enum coll_collective)c;
+    call->host.collective = coll__of_all(c);
     call->host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
     call->host.op = ops[c % 4];
+    if (call->host.op == COLL_AVG && coll__is_prefix(call->host.collective))
+        call->host.op = COLL_SUM;
     call->host.root = c % p;
 }
 
@@ -83,31 +86,31 @@ static void choose(struct device_call *call, int c, const struct every *every,
 static int every_collective(struct world_rank *me)
 {
     const struct every *every = me->arg;
-    struct device_call calls[COLL_SEND];
+    struct device_call calls[COLL__N_OF_ALL];
     struct device_rank r;
     CUgraphExec exec;
 
     WORLD_CHECK(me, !device_join(&r, me));
-    for (int c = 0; c < COLL_SEND; c++) {
+    for (int c = 0; c < COLL__N_OF_ALL; c++) {
         choose(&calls[c], c, every, me->size);
         WORLD_CHECK(me, !device_fill(&r, &calls[c]));
     }
     begin(r.stream);
-    for (int c = 0; c < COLL_SEND; c++)
+    for (int c = 0; c < COLL__N_OF_ALL; c++)
         WORLD_CHECK(me, !device_do(&calls[c].device, r.comm));
     exec = end(r.stream);
     for (int i = 0; i < every->launches; i++) {
-        for (int c = 0; c < COLL_SEND; c++)
+        for (int c = 0; c < COLL__N_OF_ALL; c++)
             device_refill(&calls[c], (unsigned)(i + c * me->rank));
         OK(cu.GraphLaunch(exec, r.stream));
-        for (int c = 0; c < COLL_SEND; c++)
+        for (int c = 0; c < COLL__N_OF_ALL; c++)
             WORLD_CHECK(me, !device_do(&calls[c].host, r.comm));
         OK(cu.StreamSynchronize(r.stream));
-        for (int c = 0; c < COLL_SEND; c++)
+        for (int c = 0; c < COLL__N_OF_ALL; c++)
             WORLD_CHECK(me, device_same(&calls[c]));
     }
     OK(cu.GraphExecDestroy(exec));
-    for (int c = 0; c < COLL_SEND; c++)
+    for (int c = 0; c < COLL__N_OF_ALL; c++)
         device_free(&r, &calls[c]);
     return device_leave(&r);
 }

@@ -7,6 +7,7 @@
 #include "tests/support/suite.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/util/limit.h"
+#include "lib/type/signature.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,12 +32,14 @@ static int compare(const struct device_rank *r, struct device_call *call)
 static int all_of_a_count(const struct device_rank *r, size_t count,
                           int in_place)
 {
-    for (int c = 0; c < COLL_SEND; c++) {
+    for (int c = 0; c < COLL__N_OF_ALL; c++) {
         struct device_call call = {.count = count, .in_place = in_place};
 
-        call.host.collective = (enum coll_collective)c;
+        call.host.collective = coll__of_all(c);
         call.host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
         call.host.op = ops[(count + (size_t)c) % 4];
+        if (call.host.op == COLL_AVG && coll__is_prefix(call.host.collective))
+            call.host.op = COLL_SUM;
         call.host.root = (int)(count % (size_t)r->me->size);
         if (compare(r, &call))
             return 1;

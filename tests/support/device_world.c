@@ -209,6 +209,9 @@ static void lay_out_plain(struct device_call *call, int n, int rank, size_t *in,
     case COLL_REDUCE:
         *out = is_root ? one : 0;
         break;
+    case COLL_EXSCAN:
+        *out = rank ? one : 0;
+        break;
     case COLL_BROADCAST:
         *in = is_root ? one : 0;
         break;

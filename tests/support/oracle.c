@@ -8,6 +8,7 @@
 #include "tests/support/oracle.h"
 #include "lib/type/half.h"
 #include "lib/type/op.h"
+#include "lib/type/signature.h"
 #include "lib/util/util.h"
 
 #include <string.h>
@@ -38,14 +39,16 @@ int oracle_is_exact(const struct oracle_op *op)
     if (op->own)
         return 1;
     return coll__op_takes(&base, op->type) &&
-           !(op->op == COLL_AVG && is_small_float(op->type));
+           !(op->op == COLL_AVG &&
+             (is_small_float(op->type) || coll__is_prefix(op->collective)));
 }
 
 static int reduces(const struct oracle_op *op)
 {
     return op->collective == COLL_ALLREDUCE || op->collective == COLL_REDUCE ||
            op->collective == COLL_REDUCE_SCATTER ||
-           op->collective == COLL_REDUCE_SCATTERV;
+           op->collective == COLL_REDUCE_SCATTERV ||
+           coll__is_prefix(op->collective);
 }
 
 static int has_counts(const struct oracle_op *op)
@@ -61,7 +64,7 @@ struct oracle_op oracle_draw(uint64_t *state, int size)
     static const unsigned limits[] = {1, 2, 10, 100, 3000, 100000};
     struct oracle_op op = {.size = size};
 
-    op.collective = (enum coll_collective)oracle_random(state, COLL_SEND);
+    op.collective = coll__of_all((int)oracle_random(state, COLL__N_OF_ALL));
     op.type = (enum coll_type)oracle_random(state, COLL_N_TYPES);
     do {
         op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
@@ -237,7 +240,8 @@ static int64_t combine(enum coll_op op, int64_t all, int64_t next)
     }
 }
 
-static int64_t reduced(const struct oracle_op *op, int q, size_t i)
+/* Element i of part q of the first n ranks' inputs, combined. */
+static int64_t reduced(const struct oracle_op *op, int n, int q, size_t i)
 {
     int64_t all = input(op, 0, q, i);
 
@@ -245,7 +249,7 @@ static int64_t reduced(const struct oracle_op *op, int q, size_t i)
         all *= scalar_of(0);
     if (op->own == OWN_ORDERED)
         all = truncate(op->type, all);
-    for (int r = 1; r < op->size; r++) {
+    for (int r = 1; r < n; r++) {
         int64_t next = input(op, r, q, i);
 
         all = op->own                 ? combine_own(op, all, next, r)
@@ -261,10 +265,14 @@ static int64_t expected(const struct oracle_op *op, int rank, int q, size_t i)
     switch (op->collective) {
     case COLL_ALLREDUCE:
     case COLL_REDUCE:
-        return reduced(op, 0, i);
+        return reduced(op, op->size, 0, i);
+    case COLL_SCAN:
+        return reduced(op, rank + 1, 0, i);
+    case COLL_EXSCAN:
+        return reduced(op, rank, 0, i);
     case COLL_REDUCE_SCATTER:
     case COLL_REDUCE_SCATTERV:
-        return reduced(op, rank, i);
+        return reduced(op, op->size, rank, i);
     case COLL_BROADCAST:
         return input(op, op->root, 0, i);
     case COLL_ALLTOALL:
@@ -302,6 +310,8 @@ static int n_parts(const struct oracle_op *op, int rank, int is_out)
         return is_out || of_root;
     case COLL_REDUCE:
         return !is_out || of_root;
+    case COLL_EXSCAN:
+        return !is_out || rank > 0;
     case COLL_ALLGATHER:
     case COLL_ALLGATHERV:
         return is_out ? op->size : 1;

@@ -261,6 +261,12 @@ int work_call_with(const struct coll_args *a, struct coll_comm *comm)
                                    comm, a->stream);
     case COLL_ALLTOALL:
         return coll_alltoall(a->in, a->out, a->count, a->type, comm, a->stream);
+    case COLL_SCAN:
+        return coll_scan(a->in, a->out, a->count, a->type, a->op, comm,
+                         a->stream);
+    case COLL_EXSCAN:
+        return coll_exscan(a->in, a->out, a->count, a->type, a->op, comm,
+                           a->stream);
     case COLL_GATHER:
         return coll_gather(a->in, a->out, a->count, a->type, a->root, comm,
                            a->stream);

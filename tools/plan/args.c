@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* args.c - the command line of coll_plan. */
 #include "tools/plan/tool.h"
-#include "tools/common/program.h"
 #include "lib/type/op.h"
+#include "lib/type/signature.h"
+#include "tools/common/program.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -14,9 +15,10 @@
 
 /* ---- values --------------------------------------------------------------- */
 
-static const char *collective_name(int i)
+/* Send and receive have no plan. */
+static const char *planned_name(int i)
 {
-    return coll_collective_name((enum coll_collective)i);
+    return coll_collective_name(coll__of_all(i));
 }
 
 static const char *type_name(int i)
@@ -43,12 +45,11 @@ static int take_collective(const struct program *p, const char *text,
     char known[256];
     int i;
 
-    /* the last two, send and receive, have no plan */
-    list_names(known, sizeof(known), collective_name, COLL_SEND);
+    list_names(known, sizeof(known), planned_name, COLL__N_OF_ALL);
     i = program_word(text, known);
     if (i < 0)
         return program_refuse_value(p, "collective", text, known);
-    job->collective = (enum coll_collective)i;
+    job->collective = coll__of_all(i);
     job->has_collective = 1;
     return 0;
 }
@@ -248,6 +249,8 @@ static int check_op(const struct job *job)
         return say(2, "--op %s is for %s, not for %s; add --type u32",
                    coll_op_name(job->op), coll__op_kinds(&op),
                    coll_type_name(job->type));
+    if (job->op == COLL_AVG && coll__is_prefix(job->collective))
+        return say(2, "--op avg is for reductions over all ranks; take sum");
     return -1;
 }
 
@@ -280,7 +283,7 @@ static int check_algo(const struct job *job)
 
     if (!*job->algo || strpbrk(job->algo, ":,"))
         return -1;
-    snprintf(text, sizeof(text), "%s:%s", collective_name(job->collective),
+    snprintf(text, sizeof(text), "%s:%s", coll_collective_name(job->collective),
              job->algo);
     return coll__algo_check(text)
                ? say(2, "--algo: %s", strchr(coll_last_error(), ' ') + 1)
