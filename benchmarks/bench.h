@@ -99,7 +99,7 @@ struct bench_mode {
 extern const struct bench_op bench_allreduce, bench_broadcast, bench_reduce,
     bench_allgather, bench_allgatherv, bench_reduce_scatter,
     bench_reduce_scatterv, bench_alltoall, bench_alltoallv, bench_gather,
-    bench_gatherv, bench_scatter, bench_scatterv, bench_barrier;
+    bench_gatherv, bench_scatter, bench_scatterv, bench_scan, bench_barrier;
 extern const struct bench_op bench_p2p_ping, bench_p2p_one, bench_p2p_both;
 extern const struct bench_mode bench_bw, bench_lat, bench_p2p_bw,
     bench_p2p_bibw;
@@ -119,10 +119,11 @@ int bench_args_read(int argc, char **argv, const struct bench_op *op,
 
 /* ---- bench_data.c: whole numbers that every type holds exactly --------- */
 
-/* Return the value of rank `rank` at element `index`; and the reduction of all ranks'
- * values there. */
+/* Return the value of rank `rank` at element `index`; the reduction of all ranks' values
+ * there; and that of the first n ranks' values, which is no average. */
 long bench_value(const struct bench_case *c, int rank, size_t index);
 long bench_reduced(const struct bench_case *c, size_t index);
+long bench_reduced_first(const struct bench_case *c, int n, size_t index);
 
 typedef long bench_value_fn(const struct bench_case *c, int rank, size_t index);
 

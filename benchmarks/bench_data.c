@@ -208,12 +208,19 @@ static long combine(enum coll_op op, long a, long b)
     }
 }
 
-long bench_reduced(const struct bench_case *c, size_t index)
+long bench_reduced_first(const struct bench_case *c, int n, size_t index)
 {
     long value = bench_value(c, 0, index);
 
-    for (int r = 1; r < c->ranks; r++)
+    for (int r = 1; r < n; r++)
         value = combine(c->op, value, bench_value(c, r, index));
+    return value;
+}
+
+long bench_reduced(const struct bench_case *c, size_t index)
+{
+    long value = bench_reduced_first(c, c->ranks, index);
+
     return c->op == COLL_AVG ? value / c->ranks : value;
 }
 

@@ -15,6 +15,7 @@ libbench_la_SOURCES = \
 	%D%/op_p2p.c \
 	%D%/op_reduce.c \
 	%D%/op_reduce_scatter.c \
+	%D%/op_scan.c \
 	%D%/op_scatter.c
 
 libbench_la_LIBADD = libbenchdevice.la libprogram.la libtable.la
@@ -65,6 +66,8 @@ bin_PROGRAMS += \
 	benchmarks/scatter_lat \
 	benchmarks/scatterv_bw \
 	benchmarks/scatterv_lat \
+	benchmarks/scan_bw \
+	benchmarks/scan_lat \
 	benchmarks/p2p_lat \
 	benchmarks/p2p_bw \
 	benchmarks/p2p_bibw \
@@ -131,6 +134,10 @@ benchmarks_scatterv_bw_SOURCES = %D%/main.c
 benchmarks_scatterv_bw_CPPFLAGS = $(bench_bw) -DBENCH_OP=bench_scatterv
 benchmarks_scatterv_lat_SOURCES = %D%/main.c
 benchmarks_scatterv_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_scatterv
+benchmarks_scan_bw_SOURCES = %D%/main.c
+benchmarks_scan_bw_CPPFLAGS = $(bench_bw) -DBENCH_OP=bench_scan
+benchmarks_scan_lat_SOURCES = %D%/main.c
+benchmarks_scan_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_scan
 benchmarks_p2p_lat_SOURCES = %D%/main.c
 benchmarks_p2p_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_p2p_ping
 benchmarks_p2p_bw_SOURCES = %D%/main.c

@@ -16,7 +16,8 @@
 #define STANDARD                                                               \
     (1u << COLL_ALLREDUCE | 1u << COLL_BROADCAST | 1u << COLL_REDUCE |         \
      1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER | 1u << COLL_ALLTOALL |  \
-     1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_BARRIER)
+     1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_BARRIER |             \
+     1u << COLL_SCAN | 1u << COLL_EXSCAN)
 
 /* Report a failed operation with the library's error message. */
 static int explain(int rc)

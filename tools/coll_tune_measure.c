@@ -176,7 +176,8 @@ int tune_has_parts(enum coll_collective collective)
 static int runs_ahead(enum coll_collective collective)
 {
     return collective == COLL_BROADCAST || collective == COLL_REDUCE ||
-           collective == COLL_GATHER || collective == COLL_SCATTER;
+           collective == COLL_GATHER || collective == COLL_SCATTER ||
+           collective == COLL_SCAN || collective == COLL_EXSCAN;
 }
 
 /* The times of a problem's turns so far. */

@@ -150,7 +150,7 @@ for op in band bor bxor land lor lxor; do
 done
 for ranks in $all_ranks; do
     for operation in reduce allgatherv reduce_scatter reduce_scatterv alltoall \
-        alltoallv gather gatherv scatter scatterv p2p; do
+        alltoallv gather gatherv scatter scatterv scan p2p; do
         right $ranks 3 ${operation}_bw -b 4 -e 400K -f 300 -n 2 -w 1
         right $ranks 2 ${operation}_lat -b 4 -e 40K -f 10000 -n 2 -w 1 --vary-buffers
     done

@@ -391,7 +391,7 @@ device_buffers() {
 }
 device_buffers 3 1 allreduce_bw
 for collective in allreduce broadcast reduce allgather allgatherv reduce_scatter \
-    reduce_scatterv alltoall alltoallv gather gatherv scatter scatterv p2p; do
+    reduce_scatterv alltoall alltoallv gather gatherv scatter scatterv scan p2p; do
     device_buffers 4 2 ${collective}_bw --graph=3
 done
 

@@ -115,6 +115,10 @@ static int bad_kinds(struct world_rank *me, struct coll_comm *comm)
     EXPECT(me, coll_reduce(x, y, 2, COLL_F32, COLL_BAND, 0, comm, NULL),
            COLL_ERR_INVALID,
            "reduce: band is for integers and bool, not for f32");
+    EXPECT(me, coll_scan(x, y, 2, COLL_F32, COLL_AVG, comm, NULL),
+           COLL_ERR_INVALID, "scan: avg is for reductions over all ranks");
+    EXPECT(me, coll_exscan(x, y, 2, COLL_F16, COLL_AVG, comm, NULL),
+           COLL_ERR_INVALID, "exscan: avg is for reductions over all ranks");
     EXPECT(me, coll_allreduce(x, y, 2, COLL_F32, premul, comm, NULL),
            COLL_ERR_INVALID, "premul was made for i32, not for f32");
     EXPECT(me, coll_allreduce(x, y, 2, COLL_F32, gone, comm, NULL),
@@ -179,6 +183,9 @@ static int refused_algorithm(struct world_rank *me, struct coll_comm *comm)
     args.algo = "binomial";
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     WORLD_CHECK(me, !coll_request_destroy(request));
+    args.collective = COLL_SCAN, args.algo = "chain";
+    EXPECT(me, coll_request_create(&args, comm, &request), COLL_ERR_INVALID,
+           "chain is not reproducible");
     WORLD_CHECK(me, !coll_op_destroy(args.op));
     return 0;
 }

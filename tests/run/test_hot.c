@@ -91,6 +91,8 @@ static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
            coll_alltoall(in, out, part, COLL_F32, comm, NULL) ||
            coll_gather(in, out, n, COLL_F32, 1, comm, NULL) ||
            coll_scatter(in, out, part, COLL_F32, 1, comm, NULL) ||
+           coll_scan(in, out, n, COLL_F32, COLL_SUM, comm, NULL) ||
+           coll_exscan(in, out, n, COLL_F32, COLL_SUM, comm, NULL) ||
            run_v(comm, in, out, n) || run_mixed(comm, in, out, n) ||
            run_request(comm, in, out, n) || pass_round(comm, in, out, n) ||
            coll_barrier(comm, NULL);
