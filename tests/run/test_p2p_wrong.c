@@ -83,6 +83,21 @@ static int recv_for_barrier(struct world_rank *me)
     return 0;
 }
 
+/* The same: rank 2's scan takes the ranks before it. */
+static int recv_for_scan(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    uint32_t x[4] = {0}, y[4];
+    int rc;
+
+    WORLD_CHECK(me, comm);
+    rc = me->rank ? coll_scan(x, y, 4, COLL_U32, COLL_SUM, comm, NULL)
+                  : coll_recv(y, 4, COLL_U32, 2, comm, NULL);
+    EXPECT(me, rc, COLL_ERR_MISMATCH, "rank 2 called scan #1 (4 u32, sum)");
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
 /* The same with a send, which may be too large to be on its way. */
 static int send_for_allreduce(struct world_rank *me)
 {
@@ -274,6 +289,7 @@ START_TEST(a_message_and_a_collective_that_wait_for_each_other_are_told)
     setenv("COLL_ALGO", "dissemination", 1);
     run(5, recv_for_barrier, _i);
     unsetenv("COLL_ALGO");
+    run(3, recv_for_scan, _i);
     run(3, send_for_allreduce, _i);
 }
 END_TEST
