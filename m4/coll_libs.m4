@@ -261,6 +261,19 @@ AC_DEFUN([COLL_RIVALS], [
   COLL_DECIDE([nccl], [NCCL], [libnccl-dev, of NVIDIA's repository])
 ])
 
+# COLL_PYTHON: for which Python make install installs bindings/python, if for any.
+AC_DEFUN([COLL_PYTHON], [
+  AC_ARG_WITH([python], [AS_HELP_STRING([--with-python@<:@=PYTHON@:>@],
+      [install the package libcoll for this Python >= 3.9 (default: no)])],
+    [], [with_python=no])
+  AS_CASE([$with_python],
+    [no], [],
+    [yes], [AM_PATH_PYTHON([3.9])],
+    [PYTHON=$with_python
+      AM_PATH_PYTHON([3.9])])
+  AM_CONDITIONAL([WITH_PYTHON], [test "x$with_python" != xno])
+])
+
 AC_DEFUN([COLL_SUMMARY], [
   AS_ECHO(["
 libcoll $PACKAGE_VERSION
@@ -275,6 +288,7 @@ libcoll $PACKAGE_VERSION
   oneDNN       $have_onednn
   Check        $have_check
   SimGrid      $have_simgrid
+  Python       $with_python
   rivals       Open MPI $have_openmpi, MPICH $have_mpich, Gloo $have_gloo, NCCL $have_nccl
   prefix       $prefix
 "])

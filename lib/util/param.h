@@ -106,7 +106,9 @@ enum coll__param_kind {
     X(HISTORY, PARAM_TEXT, "", NULL,                                           \
       "write each rank's last calls to this file, as JSON for coll_history, "  \
       "when a communicator fails and at a SIGUSR2; %r in its name is the "     \
-      "rank, or .RANK is added")
+      "rank, or .RANK is added")                                               \
+    X(LIBRARY, PARAM_TEXT, "", NULL,                                           \
+      "the libcoll.so that the Python package loads")
 
 enum coll__param {
 #define X(id, kind, standard, words, what) PARAM_##id,

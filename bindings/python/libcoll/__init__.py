@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcoll: collective operations over a group of processes.
+
+    import libcoll, numpy
+
+    with libcoll.Communicator.from_env() as comm:
+        print(comm.allreduce(numpy.ones(4)))
+
+doc/python.md describes the package, coll.h the operations.
+"""
+
+from ._lib import lib as _lib
+from .comm import Communicator, PlanInfo, unique_id, unique_id_free
+from .errors import AbortedError, BootstrapError, DeadlineError, Error, InternalError
+from .errors import InvalidError, MismatchError, OutOfMemoryError, PeerError
+from .errors import SystemCallError, TransportError, UnsupportedError
+from .groups import group
+from .log import set_log_handler
+from .memory import mem_alloc
+from .ops import Op
+from .request import Request
+
+__version__: str = _lib.coll_version().decode()
+
+__all__ = ["Communicator", "Op", "PlanInfo", "Request", "group", "mem_alloc"]
+__all__ += ["set_log_handler", "unique_id", "unique_id_free"]
+__all__ += ["Error", "InvalidError", "OutOfMemoryError", "SystemCallError", "PeerError"]
+__all__ += ["DeadlineError", "MismatchError", "UnsupportedError", "AbortedError"]
+__all__ += ["BootstrapError", "TransportError", "InternalError"]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Element types: those of numpy, array interfaces and DLPack, and those of the library.
+
+The library is asked what it has, so that new types and operations need no change here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ._lib import lib, names
+
+NAMES = names("type_name")
+SIZES = [lib.coll_type_size(code) for code in range(len(NAMES))]
+OPS = {name: code for code, name in enumerate(names("op_name"))}
+
+# the kinds of memoryview.format; of array interfaces they are the letters themselves
+_KINDS = {"?": "b", "c": "u", **dict.fromkeys("bhilqn", "i"), **dict.fromkeys("BHILQN", "u")}
+_KINDS.update(dict.fromkeys("efdg", "f"))
+# numpy's kinds by the type codes of DLPack; the others have names of their own
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_DLPACK_NAMES = {4: "bfloat16", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+# what ml_dtypes and DLPack call types that numpy lacks, and how libcoll's names begin
+_EXTENDED = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+
+
+def _find(kind: str, size: int) -> int | None:
+    """Return the type of the library that has this kind (of biufc) and size."""
+    for code, name in enumerate(NAMES):
+        if SIZES[code] == size and (
+            name in ("bool", "b8") if kind == "b" else name[0] == kind and name[1:].isdigit()
+        ):
+            return code
+    return None
+
+
+def _named(name: str) -> int | None:
+    start = _EXTENDED.get(name, "?")
+    return next((code for code, n in enumerate(NAMES) if n.startswith(start)), None)
+
+
+def of_format(text: str, size: int) -> int | None:
+    """Return the type of a memoryview's format and item size."""
+    if text[0] in ">!" and size > 1:
+        return None
+    text = text.lstrip("@=<>!")
+    return _find("c", size) if text[0] == "Z" else _find(_KINDS.get(text, "?"), size)
+
+
+def of_typestr(typestr: str, dtype: Any = None) -> int | None:
+    """Return the type of an array interface; dtype tells those that are "V2" there."""
+    kind, size = typestr[1], int(typestr[2:])
+    if typestr[0] == ">" and size > 1:
+        return None
+    if kind == "V":
+        return _named(getattr(dtype, "name", ""))
+    return _find(kind, size)
+
+
+def of_dlpack(code: int, bits: int, lanes: int) -> int | None:
+    """Return the type of a DLPack tensor."""
+    if lanes != 1:
+        return None
+    if code in _DLPACK_KINDS:
+        return _find(_DLPACK_KINDS[code], bits // 8)
+    return _named(_DLPACK_NAMES.get(code, ""))
+
+
+def numpy() -> Any:
+    """Import numpy, or say what needs it."""
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("libcoll makes arrays with numpy: install numpy, or pass out=") from None
+    return numpy
+
+
+def dtype_of(code: int) -> Any:
+    """Return the numpy dtype of a type.
+
+    For types that numpy lacks it is that of ml_dtypes, or without it the unsigned
+    integer of the same size.
+    """
+    name, size = NAMES[code], SIZES[code]
+    for extended, start in _EXTENDED.items():
+        if name.startswith(start):
+            try:
+                import ml_dtypes
+
+                return numpy().dtype(getattr(ml_dtypes, extended))
+            except (ImportError, AttributeError):
+                return numpy().dtype(f"u{size}")
+    return numpy().dtype(f"{name[0]}{size}")
+
+
+def view(pointer: int, count: int, code: int) -> Any:
+    """Make an array of numpy over memory that somebody else keeps."""
+    memory = (ctypes.c_char * (count * SIZES[code])).from_address(pointer)
+    return numpy().frombuffer(memory, dtype_of(code))

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Communicators: groups of ranks, and how they are made."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import weakref
+from collections.abc import Iterable
+from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_void_p
+from operator import attrgetter
+from typing import Any, Callable, NamedTuple
+
+from . import _interrupt, groups
+from ._buffers import describe
+from ._calls import Call, Operations
+from ._interrupt import waits
+from ._lib import ORDERS, lib
+from ._types import SIZES
+from .errors import Error, InvalidError, check, error_of
+from .request import Request, args_of
+
+_CALLS = {name: (getattr(lib, "coll_" + name), attrgetter(*order.split()))
+          for name, order in ORDERS.items()}
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("timeout", ctypes.c_double), ("reproducible", c_int)]
+    _fields_ += [("deferred", c_int), ("progress_thread", c_int)]
+
+
+_ALLGATHER = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_char), c_void_p, c_size_t)
+
+
+class _Oob(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("rank", c_int), ("nranks", c_int)]
+    _fields_ += [("allgather", _ALLGATHER), ("arg", c_void_p)]
+
+
+class _PlanInfo(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("algorithm", c_char * 32), ("seconds", ctypes.c_double)]
+    _fields_ += [("n_steps", c_size_t), ("tmp_bytes", c_size_t)]
+
+
+_MEMORY = ("plans", "scratch", "shared", "pinned", "device", "mapped")
+
+
+class _MemStats(ctypes.Structure):
+    _fields_ = [(name, c_size_t) for name in ("size", *_MEMORY)]
+
+
+class PlanInfo(NamedTuple):
+    """How the library carries out an operation on this rank."""
+
+    algorithm: str
+    seconds: float  # predicted
+    n_steps: int
+    tmp_bytes: int
+
+
+class _Life:
+    """A communicator of the library, its requests, and those of them that run."""
+
+    def __init__(self, handle: int | None) -> None:
+        self.handle = handle
+        self.requests: weakref.WeakSet[Request] = weakref.WeakSet()
+        self.running: set[Request] = set()
+
+    def end(self) -> int:
+        for request in list(self.requests):
+            if lib.coll_test(request._handle) != 1:
+                lib.coll_request_destroy(request._handle)
+                request._handle = None
+        handle, self.handle = self.handle, None
+        status: int = waits(handle, lib.coll_comm_destroy, handle)
+        self.running.clear()
+        return status
+
+    def end_late(self) -> None:
+        """End what nobody closed; after an exception that nobody caught, tell the others."""
+        failure = getattr(sys, "last_value", None)
+        if failure is not None:
+            _abort(self.handle, failure)
+        self.end()
+
+
+def _abort(handle: int | None, failure: BaseException) -> None:
+    lib.coll_comm_abort(handle, f"{type(failure).__name__}: {failure}".encode())
+
+
+class View(Operations):
+    """The operations of a communicator, to be started, prepared or asked about."""
+
+    def __init__(self, comm: Communicator, make: Callable[..., Any], **options: Any) -> None:
+        self._comm, self._make, self._options = comm, make, options
+        self.rank, self.size = comm.rank, comm.size
+
+    def __call__(self, algo: str | None = None, background: bool = False) -> View:
+        """Return this view with an algorithm, or with a thread that moves requests on."""
+        return View(self._comm, self._make, algo=algo, background=background)
+
+    def _do(self, call: Call) -> Any:
+        return self._make(self._comm, call, args_of(call, **self._options))
+
+
+def _started(comm: Communicator, call: Call, args: Any) -> Request:
+    return Request(comm, call, args).start()
+
+
+def _plan(comm: Communicator, call: Call, args: Any) -> PlanInfo:
+    info = _PlanInfo(ctypes.sizeof(_PlanInfo))
+    check(lib.coll_plan_query(byref(args), comm._life.handle, byref(info)))
+    return PlanInfo(info.algorithm.decode(), info.seconds, info.n_steps, info.tmp_bytes)
+
+
+def _candidates(comm: Communicator, call: Call, args: Any) -> dict[str, float]:
+    found: dict[str, float] = {}
+    _plan(comm, call, args)  # says what is wrong with the arguments
+    info = _PlanInfo(ctypes.sizeof(_PlanInfo))
+    where = byref(args), comm._life.handle
+    while lib.coll_plan_candidate(*where, len(found), byref(info)) == 0:
+        found[info.algorithm.decode()] = info.seconds
+    return found
+
+
+class Communicator(Operations):
+    """A group of ranks.  One thread at a time may use it; others may call abort().
+
+    The operations block.  Those of the views do not: `start` returns a Request that runs,
+    `prepare` one to be started many times, `plan` a PlanInfo, and `candidates` the
+    predicted seconds of each algorithm.
+    """
+
+    def __init__(self, handle: int | None) -> None:
+        """Take a communicator that the class methods have made."""
+        _interrupt.prepare()
+        self._life = _Life(handle)
+        self._finalizer = weakref.finalize(self, self._life.end_late)
+        self.rank: int = lib.coll_comm_rank(handle)
+        self.size: int = lib.coll_comm_size(handle)
+        self.local_rank: int = lib.coll_comm_local_rank(handle)
+        self.local_size: int = lib.coll_comm_local_size(handle)
+        self.host: int = lib.coll_comm_host(handle)
+        self.n_hosts: int = lib.coll_comm_n_hosts(handle)
+        self.transports: list[str] = lib.coll_comm_transports(handle).decode().split(",")
+
+    @classmethod
+    def _make(cls, function: Any, *arguments: Any) -> Communicator:
+        handle = c_void_p()
+        check(function(byref(handle), *arguments))
+        return cls(handle.value)
+
+    @classmethod
+    def from_env(cls, **config: Any) -> Communicator:
+        """Join the group that the launcher describes, or be a single rank without one.
+
+        config: timeout (seconds), reproducible, deferred and progress_thread, as in
+        struct coll_config.
+        """
+        return cls._make(lib.coll_comm_create_env, _config(config))
+
+    @classmethod
+    def from_id(cls, id: bytes, rank: int, size: int, **config: Any) -> Communicator:
+        """Join the group of an id, which unique_id() has made in the process of rank 0."""
+        _check_id(id)
+        return cls._make(lib.coll_comm_create, size, id, rank, _config(config))
+
+    @classmethod
+    def from_allgather(
+        cls,
+        rank: int,
+        size: int,
+        allgather: Callable[[bytes], Iterable[bytes]],
+        **config: Any,
+    ) -> Communicator:
+        """Join by an exchange of the caller's own, such as that of mpi4py:
+        from_allgather(mpi.rank, mpi.size, mpi.allgather)."""
+        failures: list[BaseException] = []
+
+        def exchange(_: Any, given: Any, out: int, length: int) -> int:
+            try:
+                gathered = b"".join(allgather(given[:length]))
+                if len(gathered) != size * length:
+                    raise ValueError(f"allgather returned {len(gathered)} bytes, not "
+                                     f"{length} from each of {size} ranks")
+                ctypes.memmove(out, gathered, len(gathered))
+            except BaseException as error:  # it goes to the caller
+                failures.append(error)
+            return len(failures)
+
+        oob = _Oob(ctypes.sizeof(_Oob), rank, size, _ALLGATHER(exchange))
+        try:
+            return cls._make(lib.coll_comm_create_oob, byref(oob), _config(config))
+        except Error as error:
+            raise error from (failures[0] if failures else None)
+
+    def _do(self, call: Call) -> Any:
+        function, order = _CALLS[call.collective]
+        call.comm = self._life.handle
+        arguments = order(call)
+        status = waits(call.comm, function, *arguments)
+        if status:
+            raise error_of(status)
+        if not groups.note(self, call):
+            self._judge(call)
+        return call.result
+
+    def _judge(self, call: Call) -> None:
+        """Raise what a function of Op.user() raised.  The results mean nothing then."""
+        if call.reducer is not None and call.reducer.failures:
+            failure = call.reducer.failures[0]
+            call.reducer.failures.clear()
+            _abort(self._life.handle, failure)
+            raise failure
+
+    @property
+    def start(self) -> View:
+        return View(self, _started)
+
+    @property
+    def prepare(self) -> View:
+        return View(self, Request)
+
+    @property
+    def plan(self) -> View:
+        return View(self, _plan)
+
+    @property
+    def candidates(self) -> View:
+        return View(self, _candidates)
+
+    def split(self, color: int | None, key: int = 0) -> Communicator | None:
+        """Divide the ranks, one communicator a color.  None: be in no new one."""
+        new = c_void_p()
+        color = -1 if color is None else color
+        check(waits(self._life.handle, lib.coll_comm_split, self._life.handle, color, key,
+                    byref(new)))
+        return Communicator(new.value) if new else None
+
+    def dup(self) -> Communicator:
+        """Make a second communicator of the same ranks."""
+        new = c_void_p()
+        check(waits(self._life.handle, lib.coll_comm_dup, self._life.handle, byref(new)))
+        return Communicator(new.value)
+
+    def _on_memory(self, function: Any, array: Any, n_sizes: int) -> None:
+        buffer = describe(array)
+        size = buffer.length * SIZES[buffer.type]
+        check(function(self._life.handle, buffer.pointer, *[size] * n_sizes))
+
+    def register(self, array: Any) -> None:
+        """Let the other ranks read an array in GPU memory in place.  All ranks call it."""
+        self._on_memory(lib.coll_mem_register, array, 1)
+
+    def deregister(self, array: Any) -> None:
+        """End a registration.  All ranks call it."""
+        self._on_memory(lib.coll_mem_deregister, array, 0)
+
+    def mem_stats(self) -> dict[str, int]:
+        """Return the bytes that the communicator holds, as in struct coll_mem_stats."""
+        stats = _MemStats(ctypes.sizeof(_MemStats))
+        check(lib.coll_comm_mem_stats(self._life.handle, byref(stats)))
+        return {name: getattr(stats, name) for name in _MEMORY}
+
+    def has_spare_core(self) -> bool:
+        """Say whether each rank of this host has a core for a second thread."""
+        return bool(lib.coll_comm_has_spare_core(self._open()))
+
+    def abort(self, why: str = "") -> None:
+        """Fail all operations on every rank, from any thread."""
+        check(lib.coll_comm_abort(self._life.handle, why.encode()))
+
+    def async_error(self) -> Error | None:
+        """Return the error that the communicator has failed with, or None."""
+        status = lib.coll_comm_async_error(self._open())
+        return error_of(status) if status else None
+
+    def close(self) -> None:
+        """End the communicator.  All ranks call it, in any order."""
+        if self._finalizer.detach():
+            check(self._life.end())
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Close; after an exception abort first, so that the others do not wait."""
+        if error is None or (isinstance(error, SystemExit) and not error.code):
+            self.close()
+        elif self._finalizer.detach():
+            _abort(self._life.handle, error)
+            self._life.end()
+
+    def _open(self) -> int:
+        if self._life.handle is None:
+            raise InvalidError("the communicator is closed")
+        return self._life.handle
+
+
+def _config(fields: dict[str, Any]) -> Any:
+    return byref(_Config(ctypes.sizeof(_Config), **fields))
+
+
+def _check_id(id: bytes) -> None:
+    if len(id) != 128:
+        raise ValueError(f"an id of unique_id() has 128 bytes, not {len(id)}")
+
+
+def unique_id() -> bytes:
+    """Make the id of a new group, in the process of its rank 0.  Pass it on in private."""
+    id = ctypes.create_string_buffer(128)
+    check(lib.coll_get_unique_id(id))
+    return id.raw
+
+
+def unique_id_free(id: bytes) -> None:
+    """Give back an id that no group will use."""
+    _check_id(id)
+    check(lib.coll_unique_id_free(id))
