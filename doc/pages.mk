@@ -10,6 +10,7 @@ nobase_dist_doc_DATA += \
 	%D%/launching.md \
 	%D%/limits.md \
 	%D%/plans.md \
+	%D%/python.md \
 	%D%/reproducible.md \
 	%D%/security.md \
 	%D%/testing.md \

@@ -31,5 +31,6 @@ check_PROGRAMS += tests/support/without
 tests_support_without_SOURCES = %D%/without.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/support/host_probe
 tests_support_host_probe_LDADD = libcore.la
-EXTRA_DIST += %D%/files.h %D%/limits.sh %D%/patience.h %D%/patience.sh %D%/verdict.sh %D%/program.sh \
+EXTRA_DIST += %D%/files.h %D%/limits.sh %D%/patience.h %D%/patience.sh %D%/python.sh %D%/verdict.sh \
+	%D%/program.sh \
 	%D%/lsan.supp %D%/mark.h %D%/suite.h %D%/summary %D%/timed %D%/tsan.supp

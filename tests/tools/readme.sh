@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The pages are right: README.md, HACKING.md and doc/*.md.  Each block of C compiles
-# against what make install gives, each program runs on three ranks, each block of
-# commands runs; links lead somewhere; variables, functions and files exist; the picture
+# against what make install gives, each program of C or Python runs on three ranks, each
+# block of commands runs; links lead somewhere; variables, functions and files exist; the picture
 # shows what was measured.
 #
 # What a page says to this test stands in a comment above a block:
@@ -12,6 +12,7 @@
 #   <!-- given: DECLARATIONS --> what a fragment of C uses
 # Benchmarks and training are cut short: the commands are tried, not the machine.
 . "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/python.sh"
 set -eu
 source=$(cd "${srcdir:-.}" && pwd)
 build=$PWD
@@ -24,14 +25,14 @@ status=0
 
 wrong() { echo "$*"; status=1; }
 
-# blocks PAGE FOLDER: each block of c or sh is FOLDER/N.c or N.sh, and what the comment
+# blocks PAGE FOLDER: each block of c, sh or python is FOLDER/N.c, N.sh or N.python, and what the comment
 # above it says is in N.not, N.fails, N.gpu or N.given.
 blocks() {
     awk -v to="$2" '
         /^```/ && on { close(file); on = 0; note = ""; next }
         on { print > file; next }
         /^<!--/ { note = $0; next }
-        /^```(c|sh)$/ {
+        /^```(c|sh|python)$/ {
             on = 1
             name = sprintf("%s/%02d", to, ++n)
             file = name "." substr($0, 4)
@@ -101,6 +102,13 @@ program() {
         wrong "$page: a program fails: $(cat "$1")"
 }
 
+script() {
+    [ -n "$python" ] || return 0
+    PYTHONPATH=$source/bindings/python PYTHONDONTWRITEBYTECODE=1 \
+        timeout 60 collrun -n 3 "$python" "$1" > "$1.out" 2>&1 ||
+        wrong "$page: a program fails: $(cat "$1" "$1.out")"
+}
+
 fragment() {
     {
         printf '#include <coll/coll.h>\n#include <stdio.h>\n'
@@ -158,10 +166,11 @@ for page in $pages; do
     cd "$folder"
     ln -s "$build" build
     ln -s "$source/tests" "$source/trainer" .
-    for block in "$folder"/[0-9]*.c "$folder"/[0-9]*.sh; do
+    for block in "$folder"/[0-9]*.c "$folder"/[0-9]*.sh "$folder"/[0-9]*.python; do
         case $block in
         */'[0-9]*'* | *.whole.c) ;;
         *.sh) commands "$block" ;;
+        *.python) script "$block" ;;
         *) if grep -q 'int main' "$block"; then program "$block"; else
             fragment "$block"
         fi ;;

@@ -3,21 +3,10 @@
 # The Python package: every operation beside numpy on 1 to 5 ranks; what fails how; how
 # libcoll.so is found; and that the package is as its pyproject.toml says.
 . "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/python.sh"
 set -u
 source=$(cd "${srcdir:-.}" && pwd)
-# The first Python that serves: Debian's python3-numpy is for its own python3 alone.
-for python in "${PYTHON-}" python3 /usr/bin/python3; do
-    "${python:-false}" -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' \
-        2> /dev/null && break
-    python=
-done
-[ -n "$python" ] || {
-    echo "skipped: no python3 >= 3.9 with numpy (Debian: apt-get install python3-numpy)"
-    exit 77
-}
-case ${TEST_LDFLAGS:-} in
-*-fsanitize*) echo "skipped: python is linked without the sanitizer"; exit 77 ;;
-esac
+[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset COLL_BOOTSTRAP COLL_LOG

@@ -345,7 +345,8 @@ def test_wrong_arrays(comm):
     raises(ValueError, "out has 3 elements; 4", comm.allreduce, good, out=numpy.ones(3))
     raises(ValueError, "no reduction 'mean'", comm.allreduce, good, "mean")
     raises(ValueError, "reach to", comm.reduce_scatter, good, counts=[5] * comm.size)
-    raises(ValueError, "counts and displs need", comm.reduce_scatter, good, counts=[0] * (comm.size + 1))
+    too_many = [0] * (comm.size + 1)
+    raises(ValueError, "counts and displs need", comm.reduce_scatter, good, counts=too_many)
     raises(ValueError, "at least 0", comm.reduce_scatter, good, counts=[-1] * comm.size)
     if comm.size > 1:
         raises(ValueError, "not a multiple", comm.alltoall, numpy.ones(comm.size + 1))

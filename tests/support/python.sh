@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# python.sh - read by scripts: python is the first Python that can run the package's tests,
+# or empty; no_python says why.  Debian's python3-numpy is for its own python3 alone, and a
+# library with a sanitizer cannot be loaded by a program without.
+no_python="no python3 >= 3.9 with numpy (Debian: apt-get install python3-numpy)"
+for python in "${PYTHON-}" python3 /usr/bin/python3; do
+    "${python:-false}" -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' \
+        2> /dev/null && break
+    python=
+done
+case ${TEST_LDFLAGS:-} in
+*-fsanitize*) python="" no_python="python cannot load a library with a sanitizer" ;;
+esac
