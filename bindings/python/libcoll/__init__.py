@@ -10,15 +10,13 @@ doc/python.md describes the package, coll.h the operations.
 """
 
 from ._lib import lib as _lib
-from .comm import Communicator, PlanInfo, unique_id, unique_id_free
+from .comm import Communicator, PlanInfo
 from .errors import AbortedError, BootstrapError, DeadlineError, Error, InternalError
 from .errors import InvalidError, MismatchError, OutOfMemoryError, PeerError
 from .errors import SystemCallError, TransportError, UnsupportedError
-from .groups import group
-from .log import set_log_handler
-from .memory import mem_alloc
 from .ops import Op
-from .request import Request
+from .process import mem_alloc, set_log_handler, unique_id, unique_id_free
+from .request import Request, group
 
 __version__: str = _lib.coll_version().decode()
 

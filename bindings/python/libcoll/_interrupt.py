@@ -26,45 +26,32 @@ _main = threading.main_thread().ident or 0
 _wakeup: int | None = None
 
 
+def _is_python_s() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def _watch(reading: int) -> None:
     while True:
-        if signal.SIGINT not in os.read(reading, 64):
-            continue
-        call = _waiting.get(_main)
-        time.sleep(GRACE)
-        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if is_default and call and _waiting.get(_main) is call and call[0]:
-            lib.coll_comm_abort(call[0], b"a rank was interrupted by Ctrl-C (SIGINT)")
+        if signal.SIGINT in os.read(reading, 64):
+            call = _waiting.get(_main)
+            time.sleep(GRACE)
+            if _is_python_s() and call and _waiting.get(_main) is call and call[0]:
+                lib.coll_comm_abort(call[0], b"a rank was interrupted by Ctrl-C (SIGINT)")
 
 
 def prepare() -> None:
     """Begin to watch, in the main thread of a program that leaves SIGINT to Python."""
     global _wakeup
-    if _wakeup is not None or threading.get_ident() != _main:
+    if _wakeup is not None or threading.get_ident() != _main or not _is_python_s():
         return
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    former = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    reading, _wakeup = os.pipe()
+    os.set_blocking(_wakeup, False)
+    former = signal.set_wakeup_fd(_wakeup, warn_on_full_buffer=False)
     if former != -1:
         signal.set_wakeup_fd(former)
-        os.close(reading)
-        os.close(writing)
         return
-    _wakeup = writing
     threading.Thread(target=_watch, args=(reading,), name="libcoll-sigint", daemon=True).start()
-
-
-def _forked() -> None:
-    """Do not tell the parent of the child's signals."""
-    global _wakeup
-    if _wakeup is not None and signal.set_wakeup_fd(-1) not in (-1, _wakeup):
-        return
-    _wakeup = None
-
-
-os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
 def waits(comm: int | None, function: Callable[..., int], *arguments: Any) -> int:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from ctypes import c_char_p, c_double, c_int, c_size_t, c_void_p
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 SONAME = "libcoll.so.0"
 OLDEST = (0, 2)
 
-# The parameters of each blocking call, in the order of coll.h.  The names are those of
-# struct coll_args and of _calls.Call.
+# The parameters of each blocking call, in the order of coll.h, by the names of Call.
 ORDERS = {
     "allreduce": "in_ out count type op comm stream",
     "broadcast": "in_ out count type root comm stream",
@@ -34,6 +34,7 @@ ORDERS = {
     "send": "in_ count type root comm stream",
     "recv": "out count type root comm stream",
 }
+_PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int}
 
 # Every other function: its result, then its parameters, as the letters of _TYPES.
 _FUNCTIONS = """
@@ -51,16 +52,32 @@ _FUNCTIONS = """
     plan_query i p p p | plan_candidate i p p n p
     mem_alloc i p n | mem_free i p | mem_register i p p n | mem_deregister i p p
 """
-_TYPES = {"s": c_char_p, "i": c_int, "n": c_size_t, "p": c_void_p, "d": c_double, "v": None}
-_PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int}
+_TYPES = {
+    **{"s": c_char_p, "i": c_int, "n": c_size_t, "p": c_void_p, "d": c_double, "v": None},
+    **{"a32": ctypes.c_char * 32, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16},
+    **{"u32": ctypes.c_uint32, "u64": ctypes.c_uint64},
+}
+
+
+def struct(fields: str) -> Any:
+    """Make a structure of fields such as "count:n type:i"."""
+    pairs = [(name, _TYPES[letter]) for name, letter in (f.split(":") for f in fields.split())]
+    return type("struct", (ctypes.Structure,), {"_fields_": pairs})
+
+
+def sized(kind: Any, **fields: Any) -> Any:
+    """Make a structure of coll.h, which begins with its size."""
+    for name in fields.keys() - {name for name, _ in kind._fields_}:
+        raise TypeError(f"there is no {name}: use {', '.join(n for n, _ in kind._fields_[1:])}")
+    return kind(size=ctypes.sizeof(kind), **fields)
 
 
 def _places() -> Iterator[str]:
     """Where libcoll.so may be: beside the package, the loader's path, beside collrun."""
     package = Path(__file__).resolve().parent
-    yield str(package / SONAME)
-    # PREFIX/lib/python3.X/site-packages/libcoll belongs to PREFIX/lib
-    yield str(package.parents[2] / SONAME)
+    for folder in (package, package.parents[2]):  # PREFIX/lib/python3.X/site-packages/libcoll
+        if (folder / SONAME).exists():
+            yield str(folder / SONAME)
     yield SONAME
     collrun = shutil.which("collrun")
     if collrun:
@@ -71,9 +88,6 @@ def _open() -> ctypes.CDLL:
     wanted = os.environ.get("COLL_LIBRARY")
     reasons = []
     for place in [wanted] if wanted else _places():
-        if os.sep in place and not wanted and not os.path.exists(place):
-            reasons.append(f"{place}: no such file")
-            continue
         try:
             return ctypes.CDLL(place)
         except OSError as error:
@@ -93,36 +107,21 @@ def _load() -> ctypes.CDLL:
             function.restype, *function.argtypes = (_TYPES[letter] for letter in letters)
         for name, order in ORDERS.items():
             function = getattr(library, "coll_" + name)
-            function.restype = c_int
             function.argtypes = [_PARAMETERS.get(word, c_void_p) for word in order.split()]
     except AttributeError as error:
         raise ImportError(f"{library._name} is older than this package: {error}") from None
     version = library.coll_version().decode()
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        raise ImportError(
-            f"{library._name} is libcoll {version}, and this package needs "
-            f"{OLDEST[0]}.{OLDEST[1]} or later: install that, or set COLL_LIBRARY to its path"
-        )
+        raise ImportError(f"{library._name} is libcoll {version}; {OLDEST} or later is needed")
     return library
 
 
 lib = _load()
 
 
-class Args(ctypes.Structure):
-    """struct coll_args"""
-
-    _fields_ = [("size", c_size_t), ("collective", c_int), ("type", c_int), ("op", c_int)]
-    _fields_ += [("root", c_int), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t)]
-    _fields_ += [("stream", c_void_p), ("in_counts", c_void_p), ("in_displs", c_void_p)]
-    _fields_ += [("out_counts", c_void_p), ("out_displs", c_void_p)]
-    _fields_ += [("algo", c_char_p), ("background", c_int)]
-
-
 def names(function: str) -> list[str]:
     """Ask the library for all names of an enum, by coll_<function>()."""
-    ask = getattr(lib, "coll_" + function)
-    codes = count()
+    ask, codes = getattr(lib, "coll_" + function), count()
     return list(iter(lambda: ask(next(codes)).decode(), "?"))
 
 

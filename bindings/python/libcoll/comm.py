@@ -11,42 +11,26 @@ from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_void_p
 from operator import attrgetter
 from typing import Any, Callable, NamedTuple
 
-from . import _interrupt, groups
+from . import _interrupt
 from ._buffers import describe
 from ._calls import Call, Operations
 from ._interrupt import waits
-from ._lib import ORDERS, lib
+from ._lib import ORDERS, lib, sized, struct
 from ._types import SIZES
 from .errors import Error, InvalidError, check, error_of
-from .request import Request, args_of
+from .process import id_of
+from .request import Request, args_of, note
 
 _CALLS = {name: (getattr(lib, "coll_" + name), attrgetter(*order.split()))
           for name, order in ORDERS.items()}
 
 
-class _Config(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("timeout", ctypes.c_double), ("reproducible", c_int)]
-    _fields_ += [("deferred", c_int), ("progress_thread", c_int)]
-
-
-_ALLGATHER = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_char), c_void_p, c_size_t)
-
-
-class _Oob(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("rank", c_int), ("nranks", c_int)]
-    _fields_ += [("allgather", _ALLGATHER), ("arg", c_void_p)]
-
-
-class _PlanInfo(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("algorithm", c_char * 32), ("seconds", ctypes.c_double)]
-    _fields_ += [("n_steps", c_size_t), ("tmp_bytes", c_size_t)]
-
-
+_Config = struct("size:n timeout:d reproducible:i deferred:i progress_thread:i")
+_Oob = struct("size:n rank:i nranks:i allgather:p arg:p")
+_PlanInfo = struct("size:n algorithm:a32 seconds:d n_steps:n tmp_bytes:n")
 _MEMORY = ("plans", "scratch", "shared", "pinned", "device", "mapped")
-
-
-class _MemStats(ctypes.Structure):
-    _fields_ = [(name, c_size_t) for name in ("size", *_MEMORY)]
+_MemStats = struct("size:n " + " ".join(name + ":n" for name in _MEMORY))
+_ALLGATHER = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_char), c_void_p, c_size_t)
 
 
 class PlanInfo(NamedTuple):
@@ -108,7 +92,7 @@ def _started(comm: Communicator, call: Call, args: Any) -> Request:
 
 
 def _plan(comm: Communicator, call: Call, args: Any) -> PlanInfo:
-    info = _PlanInfo(ctypes.sizeof(_PlanInfo))
+    info = sized(_PlanInfo)
     check(lib.coll_plan_query(byref(args), comm._life.handle, byref(info)))
     return PlanInfo(info.algorithm.decode(), info.seconds, info.n_steps, info.tmp_bytes)
 
@@ -116,7 +100,7 @@ def _plan(comm: Communicator, call: Call, args: Any) -> PlanInfo:
 def _candidates(comm: Communicator, call: Call, args: Any) -> dict[str, float]:
     found: dict[str, float] = {}
     _plan(comm, call, args)  # says what is wrong with the arguments
-    info = _PlanInfo(ctypes.sizeof(_PlanInfo))
+    info = sized(_PlanInfo)
     where = byref(args), comm._life.handle
     while lib.coll_plan_candidate(*where, len(found), byref(info)) == 0:
         found[info.algorithm.decode()] = info.seconds
@@ -145,9 +129,9 @@ class Communicator(Operations):
         self.transports: list[str] = lib.coll_comm_transports(handle).decode().split(",")
 
     @classmethod
-    def _make(cls, function: Any, *arguments: Any) -> Communicator:
+    def _make(cls, config: dict[str, Any], function: Any, *arguments: Any) -> Communicator:
         handle = c_void_p()
-        check(function(byref(handle), *arguments))
+        check(function(byref(handle), *arguments, byref(sized(_Config, **config))))
         return cls(handle.value)
 
     @classmethod
@@ -157,21 +141,16 @@ class Communicator(Operations):
         config: timeout (seconds), reproducible, deferred and progress_thread, as in
         struct coll_config.
         """
-        return cls._make(lib.coll_comm_create_env, _config(config))
+        return cls._make(config, lib.coll_comm_create_env)
 
     @classmethod
     def from_id(cls, id: bytes, rank: int, size: int, **config: Any) -> Communicator:
         """Join the group of an id, which unique_id() has made in the process of rank 0."""
-        _check_id(id)
-        return cls._make(lib.coll_comm_create, size, id, rank, _config(config))
+        return cls._make(config, lib.coll_comm_create, size, id_of(id), rank)
 
     @classmethod
     def from_allgather(
-        cls,
-        rank: int,
-        size: int,
-        allgather: Callable[[bytes], Iterable[bytes]],
-        **config: Any,
+        cls, rank: int, size: int, allgather: Callable[[bytes], Iterable[bytes]], **config: Any
     ) -> Communicator:
         """Join by an exchange of the caller's own, such as that of mpi4py:
         from_allgather(mpi.rank, mpi.size, mpi.allgather)."""
@@ -181,27 +160,26 @@ class Communicator(Operations):
             try:
                 gathered = b"".join(allgather(given[:length]))
                 if len(gathered) != size * length:
-                    raise ValueError(f"allgather returned {len(gathered)} bytes, not "
-                                     f"{length} from each of {size} ranks")
+                    raise ValueError(f"{len(gathered)} bytes, not {length} from each of {size}")
                 ctypes.memmove(out, gathered, len(gathered))
             except BaseException as error:  # it goes to the caller
                 failures.append(error)
             return len(failures)
 
-        oob = _Oob(ctypes.sizeof(_Oob), rank, size, _ALLGATHER(exchange))
+        callback = _ALLGATHER(exchange)
+        oob = sized(_Oob, rank=rank, nranks=size, allgather=ctypes.cast(callback, c_void_p))
         try:
-            return cls._make(lib.coll_comm_create_oob, byref(oob), _config(config))
+            return cls._make(config, lib.coll_comm_create_oob, byref(oob))
         except Error as error:
             raise error from (failures[0] if failures else None)
 
     def _do(self, call: Call) -> Any:
         function, order = _CALLS[call.collective]
         call.comm = self._life.handle
-        arguments = order(call)
-        status = waits(call.comm, function, *arguments)
+        status = waits(call.comm, function, *order(call))
         if status:
             raise error_of(status)
-        if not groups.note(self, call):
+        if not note(self, call):
             self._judge(call)
         return call.result
 
@@ -231,16 +209,15 @@ class Communicator(Operations):
 
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """Divide the ranks, one communicator a color.  None: be in no new one."""
-        new = c_void_p()
+        new, old = c_void_p(), self._life.handle
         color = -1 if color is None else color
-        check(waits(self._life.handle, lib.coll_comm_split, self._life.handle, color, key,
-                    byref(new)))
+        check(waits(old, lib.coll_comm_split, old, color, key, byref(new)))
         return Communicator(new.value) if new else None
 
     def dup(self) -> Communicator:
         """Make a second communicator of the same ranks."""
-        new = c_void_p()
-        check(waits(self._life.handle, lib.coll_comm_dup, self._life.handle, byref(new)))
+        new, old = c_void_p(), self._life.handle
+        check(waits(old, lib.coll_comm_dup, old, byref(new)))
         return Communicator(new.value)
 
     def _on_memory(self, function: Any, array: Any, n_sizes: int) -> None:
@@ -258,7 +235,7 @@ class Communicator(Operations):
 
     def mem_stats(self) -> dict[str, int]:
         """Return the bytes that the communicator holds, as in struct coll_mem_stats."""
-        stats = _MemStats(ctypes.sizeof(_MemStats))
+        stats = sized(_MemStats)
         check(lib.coll_comm_mem_stats(self._life.handle, byref(stats)))
         return {name: getattr(stats, name) for name in _MEMORY}
 
@@ -296,24 +273,3 @@ class Communicator(Operations):
             raise InvalidError("the communicator is closed")
         return self._life.handle
 
-
-def _config(fields: dict[str, Any]) -> Any:
-    return byref(_Config(ctypes.sizeof(_Config), **fields))
-
-
-def _check_id(id: bytes) -> None:
-    if len(id) != 128:
-        raise ValueError(f"an id of unique_id() has 128 bytes, not {len(id)}")
-
-
-def unique_id() -> bytes:
-    """Make the id of a new group, in the process of its rank 0.  Pass it on in private."""
-    id = ctypes.create_string_buffer(128)
-    check(lib.coll_get_unique_id(id))
-    return id.raw
-
-
-def unique_id_free(id: bytes) -> None:
-    """Give back an id that no group will use."""
-    _check_id(id)
-    check(lib.coll_unique_id_free(id))

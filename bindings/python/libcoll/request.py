@@ -1,34 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests: operations that do not block, and that can be started many times."""
+"""Requests, which do not block and can be started many times, and groups."""
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
+import threading
 from collections.abc import Generator
+from ctypes import byref, c_void_p, cast
 from typing import TYPE_CHECKING, Any
 
 from ._calls import Call
 from ._interrupt import waits
-from ._lib import COLLECTIVES, Args, lib
+from ._lib import COLLECTIVES, lib, sized, struct
 from .errors import InvalidError, check, error_of
 
 if TYPE_CHECKING:
     from .comm import Communicator
 
-_FIELDS = ("type", "op", "root", "in_", "out", "count", "stream")
+_Args = struct(
+    "size:n collective:i type:i op:i root:i in_:p out:p count:n stream:p "
+    "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i"
+)
+_VALUES = ("type", "op", "root", "in_", "out", "count", "stream")
 _ARRAYS = ("in_counts", "in_displs", "out_counts", "out_displs")
 
 
-def args_of(call: Call, algo: str | None = None, background: bool = False) -> Args:
+def args_of(call: Call, algo: str | None = None, background: bool = False) -> Any:
     """Return the call as struct coll_args."""
-    args = Args(ctypes.sizeof(Args), COLLECTIVES[call.collective])
-    for name in _FIELDS:
-        setattr(args, name, getattr(call, name))
-    for name in _ARRAYS:
-        setattr(args, name, ctypes.cast(getattr(call, name), ctypes.c_void_p))
-    args.algo, args.background = algo.encode() if algo else None, background
-    return args
+    fields = {name: getattr(call, name) for name in _VALUES}
+    fields.update((name, cast(getattr(call, name), c_void_p)) for name in _ARRAYS)
+    code, algorithm = COLLECTIVES[call.collective], algo.encode() if algo else None
+    return sized(_Args, collective=code, algo=algorithm, background=background, **fields)
 
 
 class Request:
@@ -37,11 +39,11 @@ class Request:
     It keeps its arrays alive.  While it runs it stays alive itself.
     """
 
-    def __init__(self, comm: Communicator, call: Call, args: Args) -> None:
+    def __init__(self, comm: Communicator, call: Call, args: Any) -> None:
         self._handle: int | None = None
         self._comm, self._call = comm, call
-        handle = ctypes.c_void_p()
-        check(lib.coll_request_create(ctypes.byref(args), comm._life.handle, ctypes.byref(handle)))
+        handle = c_void_p()
+        check(lib.coll_request_create(byref(args), comm._life.handle, byref(handle)))
         self._handle = handle.value
         comm._life.requests.add(self)
 
@@ -99,3 +101,47 @@ class Request:
     def __del__(self) -> None:
         if self._handle and self not in self._comm._life.running:
             self.free()
+
+
+class _Open(threading.local):
+    """The groups that this thread has begun, and the calls in them."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.noted: list[tuple[Communicator, Call]] = []
+
+
+_open = _Open()
+
+
+def note(comm: Communicator, call: Call) -> bool:
+    """Keep the arrays of a call until its group ends; say whether there is a group."""
+    if _open.depth:
+        _open.noted.append((comm, call))
+    return _open.depth > 0
+
+
+class group:
+    """`with libcoll.group():` starts the operations of the block together, at its end.
+
+    Their arrays hold the results behind the block.  An exception in the block starts
+    nothing.  Groups nest; the outermost one counts.
+    """
+
+    def __enter__(self) -> None:
+        check(lib.coll_group_start())
+        _open.depth += 1
+        if _open.depth == 1:
+            _open.noted = []
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        noted = _open.noted
+        handle = noted[0][0]._life.handle if noted else None
+        if kind is not None:  # after a call that is wrong the group starts nothing
+            lib.coll_send(None, 0, 0, -1, handle, None)
+        status = waits(handle, lib.coll_group_end)
+        _open.depth -= 1
+        if kind is None:
+            check(status)
+            for comm, call in [] if _open.depth else noted:
+                comm._judge(call)

@@ -12,6 +12,7 @@ import time
 
 import libcoll
 import numpy
+from libcoll import _interrupt
 
 
 def fails(kind, words, function, *arguments):
@@ -21,6 +22,19 @@ def fails(kind, words, function, *arguments):
         assert all(word in str(error) for word in words), error
         return error
     raise AssertionError(f"no {kind.__name__}")
+
+
+def interrupt_wait(comm, wait, *arguments):
+    """SIGINT comes while this thread waits, or at worst just before."""
+    def send():
+        while threading.main_thread().ident not in _interrupt._waiting:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=send).start()
+    fails(KeyboardInterrupt, [], wait, *arguments)
+    comm.abort("Ctrl-C")  # for the one that came before
 
 
 def mismatch(comm):
@@ -65,8 +79,7 @@ def aborted(comm):
 def interrupt(comm):
     """Ctrl-C ends the wait of one rank, and tells the others why."""
     if comm.rank == 0:
-        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
-        fails(KeyboardInterrupt, [], comm.recv, numpy.ones(1), 1)
+        interrupt_wait(comm, comm.recv, numpy.ones(1), 1)
     else:
         fails(libcoll.AbortedError, ["Ctrl-C"], comm.recv, numpy.ones(1), 0)
 
@@ -74,8 +87,7 @@ def interrupt(comm):
 def interrupt_request(comm):
     """The same in the wait for a request."""
     if comm.rank == 0:
-        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
-        fails(KeyboardInterrupt, [], comm.start.barrier().wait)
+        interrupt_wait(comm, comm.start.barrier().wait)
     else:
         fails(libcoll.AbortedError, ["Ctrl-C"], comm.recv, numpy.ones(1), 0)
 

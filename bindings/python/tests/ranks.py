@@ -359,6 +359,7 @@ def test_wrong_calls_have_the_librarys_sentence(comm):
     raises(libcoll.InvalidError, "band", comm.allreduce, numpy.ones(1), "band")
     raises(ValueError, "", comm.send, numpy.ones(1), -1)
     raises(libcoll.InvalidError, "nosuch", comm.plan(algo="nosuch").allreduce, numpy.ones(1))
+    raises(TypeError, "no timeot: use timeout", libcoll.Communicator.from_env, timeot=1)
     raises(ValueError, "128 bytes", libcoll.Communicator.from_id, b"", 0, 1)
     try:
         comm.barrier(stream=1)  # without a GPU it is refused
