@@ -25,6 +25,9 @@ _waiting: dict[int, tuple[int | None]] = {}
 _main = threading.main_thread().ident or 0
 _wakeup: int | None = None
 
+# held by who aborts a communicator and by who takes it away to end it
+aborting = threading.RLock()
+
 
 def _is_python_s() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -35,8 +38,9 @@ def _watch(reading: int) -> None:
         if signal.SIGINT in os.read(reading, 64):
             call = _waiting.get(_main)
             time.sleep(GRACE)
-            if _is_python_s() and call and _waiting.get(_main) is call and call[0]:
-                lib.coll_comm_abort(call[0], b"a rank was interrupted by Ctrl-C (SIGINT)")
+            with aborting:
+                if _is_python_s() and call and _waiting.get(_main) is call and call[0]:
+                    lib.coll_comm_abort(call[0], b"a rank was interrupted by Ctrl-C (SIGINT)")
 
 
 def prepare() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple
 from . import _interrupt
 from ._buffers import describe
 from ._calls import Call, Operations
-from ._interrupt import waits
+from ._interrupt import aborting, waits
 from ._lib import ORDERS, lib, sized, struct
 from ._types import SIZES
 from .errors import Error, InvalidError, check, error_of
@@ -55,7 +55,8 @@ class _Life:
             if lib.coll_test(request._handle) != 1:
                 lib.coll_request_destroy(request._handle)
                 request._handle = None
-        handle, self.handle = self.handle, None
+        with aborting:
+            handle, self.handle = self.handle, None
         status: int = waits(handle, lib.coll_comm_destroy, handle)
         self.running.clear()
         return status
@@ -64,12 +65,15 @@ class _Life:
         """End what nobody closed; after an exception that nobody caught, tell the others."""
         failure = getattr(sys, "last_value", None)
         if failure is not None:
-            _abort(self.handle, failure)
+            self.abort(failure)
         self.end()
 
-
-def _abort(handle: int | None, failure: BaseException) -> None:
-    lib.coll_comm_abort(handle, f"{type(failure).__name__}: {failure}".encode())
+    def abort(self, failure: BaseException | str) -> int:
+        if isinstance(failure, BaseException):
+            failure = f"{type(failure).__name__}: {failure}"
+        with aborting:
+            status: int = lib.coll_comm_abort(self.handle, failure.encode())
+        return status
 
 
 class View(Operations):
@@ -188,7 +192,7 @@ class Communicator(Operations):
         if call.reducer is not None and call.reducer.failures:
             failure = call.reducer.failures[0]
             call.reducer.failures.clear()
-            _abort(self._life.handle, failure)
+            self._life.abort(failure)
             raise failure
 
     @property
@@ -245,7 +249,7 @@ class Communicator(Operations):
 
     def abort(self, why: str = "") -> None:
         """Fail all operations on every rank, from any thread."""
-        check(lib.coll_comm_abort(self._life.handle, why.encode()))
+        check(self._life.abort(why))
 
     def async_error(self) -> Error | None:
         """Return the error that the communicator has failed with, or None."""
@@ -265,7 +269,7 @@ class Communicator(Operations):
         if error is None or (isinstance(error, SystemExit) and not error.code):
             self.close()
         elif self._finalizer.detach():
-            _abort(self._life.handle, error)
+            self._life.abort(error)
             self._life.end()
 
     def _open(self) -> int:

@@ -34,7 +34,7 @@ def interrupt_wait(comm, wait, *arguments):
 
     threading.Thread(target=send).start()
     fails(KeyboardInterrupt, [], wait, *arguments)
-    comm.abort("Ctrl-C")  # for the one that came before
+    comm.abort("Ctrl-C")  # if it came before
 
 
 def mismatch(comm):
