@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The Python package: every operation beside numpy on 1 to 5 ranks; what fails how; how
-# libcoll.so is found; and that the package is as its pyproject.toml says.
+# The Python package: every operation beside numpy on 1 to 5 ranks; what fails how; GPU
+# arrays; how libcoll.so is found; and that the package is as its pyproject.toml says.
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
@@ -44,6 +44,14 @@ fault handler 2 2
 fault block 3 3
 fault uncaught 2 2
 fault left_open 2 2
+
+# the driver of tests/fake_cuda, where it is built
+driver=$PWD/tests/fake_cuda/.libs
+if [ -e "$driver/libcuda.so.1" ]; then
+    timeout 60 env LD_LIBRARY_PATH="$driver" tools/collrun -n 2 "$python" \
+        "$source/bindings/python/tests/gpu.py" > "$dir/out" 2>&1 < /dev/null ||
+        wrong "gpu.py on 2 ranks"
+fi
 
 # says WORDS COMMAND...: it fails with the words.
 says() {
