@@ -9,7 +9,7 @@
 doc/python.md describes the package, coll.h the operations.
 """
 
-from ._lib import lib as _lib
+from . import _lib
 from .comm import Communicator, PlanInfo
 from .errors import AbortedError, BootstrapError, DeadlineError, Error, InternalError
 from .errors import InvalidError, MismatchError, OutOfMemoryError, PeerError
@@ -18,7 +18,7 @@ from .ops import Op
 from .process import mem_alloc, set_log_handler, unique_id, unique_id_free
 from .request import Request, group
 
-__version__: str = _lib.coll_version().decode()
+__version__: str = _lib.lib.coll_version().decode()
 
 __all__ = ["Communicator", "Op", "PlanInfo", "Request", "group", "mem_alloc"]
 __all__ += ["set_log_handler", "unique_id", "unique_id_free"]

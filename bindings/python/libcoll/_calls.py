@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from ._buffers import Buffer, describe, empty_like
+from ._lib import ORDERS
 from ._types import NAMES
+from .errors import UnsupportedError
 from .ops import Op, op_of
 
 AnyOp = Union[str, Op]
@@ -91,6 +93,8 @@ class Operations:
                 raise ValueError(f"counts and displs need {self.size} numbers of at least 0")
 
     def _reduce(self, call: Call, op: AnyOp) -> Any:
+        if call.collective not in ORDERS:
+            raise UnsupportedError(f"this libcoll.so has no {call.collective}: install a later one")
         call.op, call.reducer = op_of(op)
         return self._do(call)
 
@@ -101,14 +105,26 @@ class Operations:
             raise ValueError(f"array has {source.length} elements, not a multiple of {self.size}")
         return count, source.shape[1:] if source.shape[:1] == (self.size,) else (count,)
 
+    def _reduce_like(self, name: str, array: Any, op: AnyOp, out: Any, stream: Any) -> Any:
+        """Reduce to as many elements, into out or in place."""
+        source = target = describe(array, out is None)
+        if out is not None:
+            target = _out(source, out, (), source.length)
+        return self._reduce(Call(name, source, target, 0, stream), op)
+
     def allreduce(
         self, array: Any, op: AnyOp = "sum", out: Any = None, *, stream: Any = None
     ) -> Any:
         """Reduce array over all ranks, into out or in place."""
-        source = target = describe(array, out is None)
-        if out is not None:
-            target = _out(source, out, (), source.length)
-        return self._reduce(Call("allreduce", source, target, 0, stream), op)
+        return self._reduce_like("allreduce", array, op, out, stream)
+
+    def scan(self, array: Any, op: AnyOp = "sum", out: Any = None, *, stream: Any = None) -> Any:
+        """Reduce array over the ranks up to this one, into out or in place."""
+        return self._reduce_like("scan", array, op, out, stream)
+
+    def exscan(self, array: Any, op: AnyOp = "sum", out: Any = None, *, stream: Any = None) -> Any:
+        """Reduce array over the ranks before this one; rank 0's result is left as it is."""
+        return self._reduce_like("exscan", array, op, out, stream)
 
     def reduce(
         self, array: Any, op: AnyOp = "sum", root: int = 0, out: Any = None, *, stream: Any = None

@@ -55,7 +55,16 @@ def prepare() -> None:
         signal.set_wakeup_fd(former)
         return
     threading.Thread(target=_watch, args=(reading,), name="libcoll-sigint", daemon=True).start()
-    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    os.register_at_fork(after_in_child=_forked)
+
+
+def _forked() -> None:
+    """Do not tell the parent of the child's signals."""
+    global _wakeup
+    former = signal.set_wakeup_fd(-1)
+    if former not in (-1, _wakeup):
+        signal.set_wakeup_fd(former)
+    _wakeup = None
 
 
 def waits(comm: int | None, function: Callable[..., int], *arguments: Any) -> int:

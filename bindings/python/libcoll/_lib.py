@@ -33,7 +33,10 @@ ORDERS = {
     "barrier": "comm stream",
     "send": "in_ count type root comm stream",
     "recv": "out count type root comm stream",
+    "scan": "in_ out count type op comm stream",
+    "exscan": "in_ out count type op comm stream",
 }
+OPTIONAL = ("scan", "exscan")  # they came after 0.2.0
 _PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int}
 
 # Every other function: its result, then its parameters, as the letters of _TYPES.
@@ -105,6 +108,9 @@ def _load() -> ctypes.CDLL:
             name, *letters = line.split()
             function = getattr(library, "coll_" + name)
             function.restype, *function.argtypes = (_TYPES[letter] for letter in letters)
+        for name in OPTIONAL:
+            if not hasattr(library, "coll_" + name):
+                del ORDERS[name]
         for name, order in ORDERS.items():
             function = getattr(library, "coll_" + name)
             function.argtypes = [_PARAMETERS.get(word, c_void_p) for word in order.split()]

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterable
 from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_void_p
+from itertools import count
 from operator import attrgetter
 from typing import Any, Callable, NamedTuple
 
@@ -21,9 +22,10 @@ from .errors import Error, InvalidError, check, error_of
 from .process import id_of
 from .request import Request, args_of, note
 
-_CALLS = {name: (getattr(lib, "coll_" + name), attrgetter(*order.split()))
-          for name, order in ORDERS.items()}
-
+_CALLS = {
+    name: (getattr(lib, "coll_" + name), attrgetter(*order.split()))
+    for name, order in ORDERS.items()
+}
 
 _Config = struct("size:n timeout:d reproducible:i deferred:i progress_thread:i")
 _Oob = struct("size:n rank:i nranks:i allgather:p arg:p")
@@ -57,7 +59,7 @@ class _Life:
                 request._handle = None
         with aborting:
             handle, self.handle = self.handle, None
-        status: int = waits(handle, lib.coll_comm_destroy, handle)
+        status: int = lib.coll_comm_destroy(handle)
         self.running.clear()
         return status
 
@@ -102,11 +104,11 @@ def _plan(comm: Communicator, call: Call, args: Any) -> PlanInfo:
 
 
 def _candidates(comm: Communicator, call: Call, args: Any) -> dict[str, float]:
-    found: dict[str, float] = {}
     _plan(comm, call, args)  # says what is wrong with the arguments
-    info = sized(_PlanInfo)
-    where = byref(args), comm._life.handle
-    while lib.coll_plan_candidate(*where, len(found), byref(info)) == 0:
+    info, found, where = sized(_PlanInfo), {}, (byref(args), comm._life.handle)
+    for index in count():
+        if lib.coll_plan_candidate(*where, index, byref(info)):
+            break
         found[info.algorithm.decode()] = info.seconds
     return found
 

@@ -55,6 +55,29 @@ def test_every_type_sums(comm):
     for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"):
         one = numpy.ones(5, name)
         equal(comm.allreduce(one), numpy.full(5, comm.size, name))
+    if "bool" in libcoll._types.NAMES:
+        equal(comm.allreduce(numpy.arange(3) > 1, "lor"), [False, False, True])
+
+
+def test_a_forked_child_leaves_the_parent_alone(comm):
+    child = os.fork()
+    if child == 0:
+        raises(libcoll.InvalidError, "", comm.barrier)
+        comm.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    comm.barrier()
+
+
+def test_scans(comm):
+    mine = numpy.arange(3) + comm.rank
+    if "scan" not in libcoll._lib.ORDERS:  # a library of 0.2.0
+        raises(libcoll.UnsupportedError, "no scan", comm.scan, mine)
+        return
+    before = sum((numpy.arange(3) + r for r in range(comm.rank)), numpy.zeros(3, "i8"))
+    equal(comm.scan(mine, out=numpy.zeros(3, "i8")), before + mine)
+    equal(comm.exscan(mine, out=numpy.zeros(3, "i8")), before)
+    equal(comm.start.scan(mine).wait(), before + numpy.arange(3) + comm.rank)
 
 
 def test_reduce_and_broadcast(comm):
@@ -204,6 +227,8 @@ def test_requests(comm):
         equal(mine, numpy.full(1000, comm.size - 1 + step))
     raises(ValueError, "above 0", again.wait, 0)
     again.free()
+    for gone in (again.start, again.wait):
+        raises(libcoll.InvalidError, "", gone)
     running = [comm.start(background=True).allgather(numpy.full(2, comm.rank)) for _ in range(5)]
     for one in running:
         equal(one.wait(), [[r, r] for r in range(comm.size)])
@@ -237,9 +262,9 @@ def test_split_and_dup(comm):
 
 
 def test_reductions_of_the_programs_own(comm):
-    larger = libcoll.Op.user(numpy.maximum)
-    mine = numpy.arange(9.0) * (comm.rank + 1)
-    equal(comm.allreduce(mine, larger), numpy.arange(9.0) * comm.size)
+    norm = libcoll.Op.user(numpy.hypot)
+    got = comm.allreduce(numpy.arange(9.0), norm)
+    numpy.testing.assert_allclose(got, numpy.arange(9) * comm.size**0.5)
 
     def chain(left, right, out):  # (a, b) after (c, d): not commutative
         out[:] = left * 10 + right
