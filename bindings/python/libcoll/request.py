@@ -131,17 +131,19 @@ class group:
     def __enter__(self) -> None:
         check(lib.coll_group_start())
         _open.depth += 1
-        if _open.depth == 1:
-            _open.noted = []
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        noted = _open.noted
+        noted = list(_open.noted)
         handle = noted[0][0]._life.handle if noted else None
         if kind is not None:  # after a call that is wrong the group starts nothing
             lib.coll_send(None, 0, 0, -1, handle, None)
         status = waits(handle, lib.coll_group_end)
         _open.depth -= 1
+        if _open.depth:
+            noted.clear()
+        else:
+            _open.noted = []
         if kind is None:
             check(status)
-            for comm, call in [] if _open.depth else noted:
+            for comm, call in noted:
                 comm._judge(call)
