@@ -68,6 +68,7 @@ struct coll__failure {
     pthread_mutex_t lock;
     _Atomic int status; /* COLL_OK while there is none */
     char text[COLL__TEXT_MAX];
+    _Atomic int n_telling; /* threads that are in coll__comm_fail() */
 };
 
 /* A connection broke, and the control connections may soon tell why.  Until then this

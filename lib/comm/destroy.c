@@ -220,6 +220,7 @@ int coll__comm_destroy(struct coll_comm *comm)
 {
     int rc = coll__comm_status(comm);
 
+    coll__comm_await_tellers(comm);
     if (rc == COLL_OK)
         rc = coll__attachments_step(LIFE_DRAIN, comm);
     note_wrong(comm, rc);

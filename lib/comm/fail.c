@@ -16,6 +16,7 @@
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,15 +70,28 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
 {
     char text[COLL__TEXT_MAX];
     va_list args;
+    int rc;
 
     va_start(args, format);
     coll__vprint(text, sizeof(text), format, args);
     va_end(args);
+    /* Who sees the failure, by acquire, also sees that this thread is here. */
+    atomic_fetch_add_explicit(&comm->failure.n_telling, 1,
+                              memory_order_relaxed);
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
         coll__recorder_write(&comm->recorder);
     }
-    return coll__comm_status(comm);
+    rc = coll__comm_status(comm);
+    atomic_fetch_sub_explicit(&comm->failure.n_telling, 1,
+                              memory_order_release);
+    return rc;
+}
+
+void coll__comm_await_tellers(const struct coll_comm *comm)
+{
+    while (atomic_load_explicit(&comm->failure.n_telling, memory_order_acquire))
+        sched_yield();
 }
 
 static int is_message(const struct coll__signature *sig)

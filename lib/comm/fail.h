@@ -8,9 +8,13 @@ struct coll__xfer;
 struct coll_comm;
 
 /* Fail the communicator here and on every other rank; the first failure
- * stays.  Any thread.  Returns status. */
+ * stays.  Any thread, also if another thread ends the communicator as soon as it has
+ * failed.  Returns status. */
 int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Wait until no thread is in coll__comm_fail(): before the communicator ends. */
+void coll__comm_await_tellers(const struct coll_comm *comm);
 
 /* Fail the communicator on this rank only: the other ranks know already.  Any
  * thread. */

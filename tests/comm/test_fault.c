@@ -7,10 +7,12 @@
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
 #include "lib/comm/comm.h"
+#include "lib/net/reactor.h"
 #include "lib/util/util.h"
 
 #include <check.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +234,43 @@ START_TEST(an_abort_ends_every_wait)
 }
 END_TEST
 
+static void *abort_it(void *comm)
+{
+    return (void *)(size_t)coll_comm_abort(comm, "loss is NaN");
+}
+
+/* While a thread is in coll_comm_abort(), another one hears of it and ends the
+ * communicator.  The lock keeps the first from telling the other ranks until then. */
+static int abort_and_destroy(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    pthread_t thread;
+    void *rc;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !world_barrier(me, comm));
+    if (me->rank == 1) {
+        coll__reactor_lock();
+        WORLD_CHECK(me, !pthread_create(&thread, NULL, abort_it, comm));
+        while (!coll_comm_async_error(comm))
+            ;
+        coll__reactor_unlock();
+    } else {
+        WORLD_CHECK(me, world_await_failure(comm, DEADLINE));
+    }
+    EXPECT(me, coll_comm_destroy(comm), COLL_ERR_ABORTED,
+           "rank 1 aborted: loss is NaN");
+    if (me->rank == 1)
+        WORLD_CHECK(me, !pthread_join(thread, &rc) && !rc);
+    return 0;
+}
+
+START_TEST(a_communicator_may_end_as_soon_as_it_fails)
+{
+    ck_assert_int_eq(world_fork(3, abort_and_destroy, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* ---- want ---------------------------------------------------------------- */
 
 /* Which rank (-1: each) may open how many descriptors more than it has. */
@@ -342,6 +381,7 @@ int main(void)
                         0, 8);
     tcase_add_test(c, a_rank_that_ends_is_noticed_while_others_compute);
     tcase_add_test(c, an_abort_ends_every_wait);
+    tcase_add_loop_test(c, a_communicator_may_end_as_soon_as_it_fails, 0, 12);
     suite_add_tcase(suite, c);
     c = tcase_create("want");
     tcase_set_timeout(c, 2 * DEADLINE + 20);
