@@ -609,7 +609,8 @@ const char *coll_comm_transports(const struct coll_comm *comm);
  *            COLL_ERR_ABORTED on every rank, with why in the message.
  * Ownership: why is copied.
  * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
- * Threads:   Any, also while another thread waits in an operation.
+ * Threads:   Any, also while another thread waits in an operation, and destroys
+ *            comm as soon as that has failed.
  * See:       coll_comm_async_error(), coll_comm_destroy().
  */
 int coll_comm_abort(struct coll_comm *comm, const char *why);
