@@ -135,6 +135,9 @@ void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
 size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
                        int rank, const void *buf);
 
+/* Write this rank's own values: the input of most operations. */
+void bench_put_own(const struct bench_case *c, void *in);
+
 /* Return the case of block b alone, which has `count` elements and content of its
  * own. */
 struct bench_case bench_block(const struct bench_case *c, int b, size_t count);

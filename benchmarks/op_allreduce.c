@@ -14,11 +14,6 @@ static long reduced(const struct bench_case *c, int rank, size_t index)
     return bench_reduced(c, index);
 }
 
-static void fill(const struct bench_case *c, void *in)
-{
-    bench_put(c, bench_value, c->rank, in);
-}
-
 static size_t verify(const struct bench_case *c, const void *out)
 {
     return bench_differing(c, reduced, 0, out);
@@ -37,7 +32,7 @@ const struct bench_op bench_allreduce = {
     .has_op = 1,
     .moved = bench_one,
     .traffic = traffic,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify,
     .run = run,
 };

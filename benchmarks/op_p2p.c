@@ -14,11 +14,6 @@ static int partner(const struct bench_case *c)
     return other < c->ranks ? other : c->rank;
 }
 
-static void fill(const struct bench_case *c, void *in)
-{
-    bench_put(c, bench_value, c->rank, in);
-}
-
 static size_t verify(const struct bench_case *c, const void *out)
 {
     return bench_differing(c, bench_value, partner(c), out);
@@ -118,7 +113,7 @@ const struct bench_op bench_p2p_ping = {
     .trips = 2,
     .moved = bench_one,
     .traffic = bench_one,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify,
     .run = ping,
 };
@@ -131,7 +126,7 @@ const struct bench_op bench_p2p_one = {
     .out = BLOCKS_WINDOW,
     .moved = bench_window,
     .traffic = bench_window,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify_one,
     .run = one_way,
 };
@@ -144,7 +139,7 @@ const struct bench_op bench_p2p_both = {
     .out = BLOCKS_WINDOW,
     .moved = bench_windows,
     .traffic = bench_windows,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify_window,
     .run = both_ways,
 };

@@ -9,11 +9,6 @@ static long reduced(const struct bench_case *c, int rank, size_t index)
     return bench_reduced(c, index);
 }
 
-static void fill(const struct bench_case *c, void *in)
-{
-    bench_put(c, bench_value, c->rank, in);
-}
-
 static size_t verify(const struct bench_case *c, const void *out)
 {
     return c->rank == c->root ? bench_differing(c, reduced, 0, out) : 0;
@@ -35,7 +30,7 @@ const struct bench_op bench_reduce = {
     .runs_ahead = 1,
     .moved = bench_one,
     .traffic = bench_one,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify,
     .run = run,
 };

@@ -8,11 +8,6 @@ static long reduced(const struct bench_case *c, int rank, size_t index)
     return bench_reduced_first(c, rank + 1, index);
 }
 
-static void fill(const struct bench_case *c, void *in)
-{
-    bench_put(c, bench_value, c->rank, in);
-}
-
 static size_t verify(const struct bench_case *c, const void *out)
 {
     return bench_differing(c, reduced, c->rank, out);
@@ -32,7 +27,7 @@ const struct bench_op bench_scan = {
     .runs_ahead = 1,
     .moved = bench_one,
     .traffic = bench_one,
-    .fill = fill,
+    .fill = bench_put_own,
     .verify = verify,
     .run = run,
 };
