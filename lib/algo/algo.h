@@ -235,11 +235,14 @@ static inline int plan_status(const struct coll__plan *plan)
 
 /* How an inner problem maps to the outer one. */
 struct coll__frame {
-    const int
-        *ranks; /* [inner nranks]: the outer rank of each inner rank; NULL: the
-                       * same */
+    const int *ranks; /* [inner nranks]: the outer rank of each inner rank */
     struct coll__span in, out; /* where the inner BUF_IN and BUF_OUT are */
 };
+
+/* Return the outer span of an inner one; the inner scratch begins at tmp_off. */
+struct coll__span coll__nested_span(const struct coll__frame *frame,
+                                    size_t tmp_off,
+                                    const struct coll__span *inner);
 
 /* Append the steps of another algorithm for an inner problem.  The inner rank is this
  * rank's place in frame->ranks.  The inner scratch begins after all that the plan has

@@ -4,7 +4,7 @@
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 
-static struct coll__span outer_span(const struct coll__frame *frame,
+struct coll__span coll__nested_span(const struct coll__frame *frame,
                                     size_t tmp_off,
                                     const struct coll__span *inner)
 {
@@ -28,8 +28,8 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
 
         if (step.peer >= 0)
             step.peer = frame->ranks[step.peer];
-        step.dst = outer_span(frame, tmp_off, &step.dst);
-        step.src = outer_span(frame, tmp_off, &step.src);
+        step.dst = coll__nested_span(frame, tmp_off, &step.dst);
+        step.src = coll__nested_span(frame, tmp_off, &step.src);
         coll__plan_add(plan, &step);
     }
     coll__plan_fini(&sub);

@@ -9,24 +9,20 @@
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 
-static struct coll__span shifted(struct coll__span span, size_t off,
-                                 size_t tmp_off)
-{
-    span.off += span.buf == BUF_TMP ? tmp_off : off;
-    return span;
-}
-
 /* Append the steps of one phase of a slice, which begins at `off`. */
 static void add_phase(struct coll__plan *plan, const struct coll__plan *slice,
                       unsigned phase, size_t off, size_t tmp_off)
 {
+    const struct coll__frame frame = {.in = {BUF_IN, off, 0},
+                                      .out = {BUF_OUT, off, 0}};
+
     for (int i = 0; i < slice->n_steps; i++) {
         struct coll__step step = slice->steps[i];
 
         if (step.phase != phase)
             continue;
-        step.dst = shifted(step.dst, off, tmp_off);
-        step.src = shifted(step.src, off, tmp_off);
+        step.dst = coll__nested_span(&frame, tmp_off, &step.dst);
+        step.src = coll__nested_span(&frame, tmp_off, &step.src);
         coll__plan_add(plan, &step);
     }
 }
