@@ -19,18 +19,24 @@
     [COLL_BAND] = "coll_band_u8", [COLL_BOR] = "coll_bor_u8",                  \
     [COLL_BXOR] = "coll_bxor_u8"
 
-#define BOOL_ROW                                                               \
-    [COLL_BOOL] = {[COLL_SUM] = "coll_lor_u8",   [COLL_PROD] = "coll_land_u8", \
-                   [COLL_MIN] = "coll_land_u8",  [COLL_MAX] = "coll_lor_u8",   \
-                   [COLL_BAND] = "coll_land_u8", [COLL_BOR] = "coll_lor_u8",   \
-                   [COLL_BXOR] = "coll_lxor_u8", [COLL_LAND] = "coll_land_u8", \
-                   [COLL_LOR] = "coll_lor_u8",   [COLL_LXOR] = "coll_lxor_u8"}
+#define BOOL_OPS                                                               \
+    [COLL_SUM] = "coll_lor_u8", [COLL_PROD] = "coll_land_u8",                  \
+    [COLL_MIN] = "coll_land_u8", [COLL_MAX] = "coll_lor_u8",                   \
+    [COLL_BAND] = "coll_land_u8", [COLL_BOR] = "coll_lor_u8",                  \
+    [COLL_BXOR] = "coll_lxor_u8", [COLL_LAND] = "coll_land_u8",                \
+    [COLL_LOR] = "coll_lor_u8", [COLL_LXOR] = "coll_lxor_u8"
 
 #define INTEGER_ROW(id, own, plain)                                            \
-    [COLL_##id] = {NUMBER_OPS(own, plain), BITWISE_OPS}
-#define FLOAT_ROW(id, own) [COLL_##id] = {NUMBER_OPS(own, own)}
+    [COLL_##id] = {{NUMBER_OPS(own, plain), BITWISE_OPS},                      \
+                   "coll_scale_" #own,                                         \
+                   "coll_premul_" #plain}
+#define FLOAT_ROW(id, own)                                                     \
+    [COLL_##id] = {                                                            \
+        {NUMBER_OPS(own, own)}, "coll_scale_" #own, "coll_premul_" #own}
 
-static const char *const reduce[COLL_N_TYPES][COLL_N_OPS] = {
+static const struct {
+    const char *reduce[COLL_N_OPS], *scale, *premul;
+} rows[COLL_N_TYPES] = {
     INTEGER_ROW(I8, i8, u8),
     INTEGER_ROW(U8, u8, u8),
     INTEGER_ROW(I16, i16, u16),
@@ -45,44 +51,24 @@ static const char *const reduce[COLL_N_TYPES][COLL_N_OPS] = {
     FLOAT_ROW(F64, f64),
     FLOAT_ROW(F8E4M3, f8e4m3),
     FLOAT_ROW(F8E5M2, f8e5m2),
-    BOOL_ROW,
-};
-
-static const char *const scale[COLL_N_TYPES] = {
-    [COLL_I8] = "coll_scale_i8",         [COLL_U8] = "coll_scale_u8",
-    [COLL_I16] = "coll_scale_i16",       [COLL_U16] = "coll_scale_u16",
-    [COLL_I32] = "coll_scale_i32",       [COLL_U32] = "coll_scale_u32",
-    [COLL_I64] = "coll_scale_i64",       [COLL_U64] = "coll_scale_u64",
-    [COLL_F16] = "coll_scale_f16",       [COLL_BF16] = "coll_scale_bf16",
-    [COLL_F32] = "coll_scale_f32",       [COLL_F64] = "coll_scale_f64",
-    [COLL_F8E4M3] = "coll_scale_f8e4m3", [COLL_F8E5M2] = "coll_scale_f8e5m2",
-};
-
-static const char *const premul[COLL_N_TYPES] = {
-    [COLL_I8] = "coll_premul_u8",         [COLL_U8] = "coll_premul_u8",
-    [COLL_I16] = "coll_premul_u16",       [COLL_U16] = "coll_premul_u16",
-    [COLL_I32] = "coll_premul_u32",       [COLL_U32] = "coll_premul_u32",
-    [COLL_I64] = "coll_premul_u64",       [COLL_U64] = "coll_premul_u64",
-    [COLL_F16] = "coll_premul_f16",       [COLL_BF16] = "coll_premul_bf16",
-    [COLL_F32] = "coll_premul_f32",       [COLL_F64] = "coll_premul_f64",
-    [COLL_F8E4M3] = "coll_premul_f8e4m3", [COLL_F8E5M2] = "coll_premul_f8e5m2",
+    [COLL_BOOL] = {{BOOL_OPS}, NULL, NULL},
 };
 
 const char *coll__cuda_reduce(enum coll_type type, enum coll_op op)
 {
     if ((unsigned)type >= COLL_N_TYPES || (unsigned)op >= COLL_N_OPS)
         return NULL;
-    return reduce[type][op];
+    return rows[type].reduce[op];
 }
 
 const char *coll__cuda_scale(enum coll_type type)
 {
-    return (unsigned)type < COLL_N_TYPES ? scale[type] : NULL;
+    return (unsigned)type < COLL_N_TYPES ? rows[type].scale : NULL;
 }
 
 const char *coll__cuda_premul(enum coll_type type)
 {
-    return (unsigned)type < COLL_N_TYPES ? premul[type] : NULL;
+    return (unsigned)type < COLL_N_TYPES ? rows[type].premul : NULL;
 }
 
 int coll__cuda_doing(const char *name)
