@@ -34,10 +34,9 @@ int coll__op_get(enum coll_op op, struct coll__op *out);
  * An average of floats of 8 or 16 bits is a premul, so that no sum overflows, whatever
  * the algorithm and the order: each rank multiplies its input by 1 / m, where m is the
  * least power of two with m >= n (half.h: power_for()), and STEP_SCALE divides the sum by
- * n / m.  A product
- * with a power of two is exact, unless it is less than the least normal number (2^-14
- * in f16): then it is rounded to a multiple of 2^-24, and the average may be off by
- * m / 2 of these.  Sums in f32 would not lose that, but they would double the bytes
+ * n / m.  A product with a power of two is exact, unless it is less than the least normal
+ * number (2^-14 in f16): then it is rounded to a multiple of 2^-24, and the average may
+ * be off by m / 2 of these.  Sums in f32 would not lose that, but they would double the bytes
  * between the ranks, and each plan would need a second type.
  *
  * Errors:    as coll__op_get().

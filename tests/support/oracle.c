@@ -22,8 +22,6 @@ unsigned oracle_random(uint64_t *state, unsigned n)
     return (unsigned)(*state >> 33) % n;
 }
 
-static int is_float(enum coll_type type) { return coll__type_is_float(type); }
-
 /* Whole numbers are exact up to 8 or 16 only. */
 static int is_small_float(enum coll_type type)
 {
@@ -142,8 +140,8 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
     if (!reduces(op))
         return (common + rank) % 8;
     if (op->own == OWN_ORDERED)
-        return is_float(op->type) ? (common + rank) % 3
-                                  : (int64_t)mix(h + (unsigned)rank);
+        return coll__type_is_float(op->type) ? (common + rank) % 3
+                                             : (int64_t)mix(h + (unsigned)rank);
     if (op->own != OWN_NONE)
         return (common + 3 * rank) % 8;
     if (op->op == COLL_AVG)
@@ -169,7 +167,7 @@ static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
     uint64_t a = (left >> half) * (right >> half);
     uint64_t b = (left >> half) * (right & mask) + (left & mask);
 
-    if (is_float(type))
+    if (coll__type_is_float(type))
         return left ? left : right;
     return (a & mask) << half | (b & mask);
 }
@@ -178,7 +176,7 @@ static int64_t truncate(enum coll_type type, int64_t value)
 {
     size_t bits = 8 * coll_type_size(type);
 
-    return bits == 64 || is_float(type)
+    return bits == 64 || coll__type_is_float(type)
                ? value
                : (int64_t)((uint64_t)value & (((uint64_t)1 << bits) - 1));
 }
