@@ -46,6 +46,7 @@ include %D%/gpu/local.mk
 include %D%/jitter/local.mk
 include %D%/launch/local.mk
 include %D%/net/local.mk
+include %D%/order/local.mk
 include %D%/plan/local.mk
 include %D%/price/local.mk
 include %D%/proof/local.mk

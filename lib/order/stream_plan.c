@@ -29,7 +29,7 @@ int coll__plan_build_fit(const struct coll__algo *algo,
 #define PIECE_LEAST ((size_t)64 << 10)
 #define PIECE_GAPS 4
 
-/* Messages of a slice between two ranks on the last level (tests/algo/overlap.md). */
+/* Messages of a slice between two ranks on the last level (tests/order/overlap.md). */
 #define SLICE_MESSAGES 2
 
 void coll__slots_for_levels(const struct coll__problem *pb,

@@ -3,9 +3,6 @@ if HAVE_CHECK
 unit_tests += tests/proof/test_slots
 tests_proof_test_slots_CFLAGS = $(check_cflags)
 tests_proof_test_slots_LDADD = $(check_lib)
-unit_tests += tests/proof/test_slot_order
-tests_proof_test_slot_order_CFLAGS = $(check_cflags)
-tests_proof_test_slot_order_LDADD = $(check_lib)
 unit_tests += tests/proof/test_book
 tests_proof_test_book_CFLAGS = $(check_cflags)
 tests_proof_test_book_LDADD = libworld.la $(check_lib)

@@ -249,7 +249,7 @@ static void check(size_t len, double times_slower)
     snprintf(line, sizeof(line), "| %g | %zu | %.2f | %.2f | %.2f | %.2f | %.2f |",
              times_slower, len >> 10, t.all * 1e3, t.bus * 1e3, t.link * 1e3,
              t.all / slowest, (t.bus + t.link) / slowest);
-    ck_assert_msg(fixture_has_line("algo", "overlap.md", line),
+    ck_assert_msg(fixture_has_line("order", "overlap.md", line),
                   "not in overlap.md: %s", line);
 }
 
