@@ -123,8 +123,21 @@ def _is_contiguous(view: _View, size: int) -> bool:
     return True
 
 
+def _view(array: Any) -> _View | None:
+    """Return what a protocol says; DLPack has names for types that the others lack."""
+    view = _by_buffer(array) or _by_interface(array)
+    if view is not None and view.type is not None:
+        return view
+    try:
+        return _by_dlpack(array) or view
+    except BufferError:
+        if view is None:
+            raise
+        return view
+
+
 def _describe(array: Any, is_written: bool, name: str) -> Buffer:
-    view = _by_buffer(array) or _by_interface(array) or _by_dlpack(array)
+    view = _view(array)
     if view is None:
         raise TypeError(
             f"{name} is of type {type(array).__name__}, which is no buffer: pass a numpy array "

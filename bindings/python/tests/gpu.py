@@ -32,6 +32,7 @@ class DeviceArray:
         self.values, self.size = values, ctypes.c_size_t(values.nbytes)
         self.memory = made(ctypes.c_uint64, "cuMemAlloc_v2", self.size)
         call("cuMemcpyHtoD_v2", self.memory, values.ctypes.data_as(ctypes.c_void_p), self.size)
+        call("cuCtxSynchronize")  # other streams see it
         self.__cuda_array_interface__ = {
             "version": 3,
             "shape": values.shape,

@@ -354,6 +354,15 @@ def test_dlpack_and_array_interface(comm):
         raises(TypeError, "not contiguous", comm.allreduce, Exchanged(mine.T, *names))
 
 
+def test_a_type_that_only_dlpack_names(comm):
+    mine = numpy.arange(6, dtype="f2")
+    array = Exchanged(mine, "__dlpack__", "__dlpack_device__")
+    # as torch has it for bfloat16
+    array.__array_interface__ = {**mine.__array_interface__, "typestr": "<V2"}
+    comm.allreduce(array)
+    equal(mine, numpy.arange(6) * comm.size)
+
+
 def test_wrong_arrays(comm):
     good, fixed = numpy.ones(4), numpy.ones(4)
     fixed.flags.writeable = False
