@@ -21,7 +21,6 @@
     X(cuCtxSetCurrent)                                                         \
     X(cuMemAlloc)                                                              \
     X(cuMemFree)                                                               \
-    X(cuMemcpyHtoD)                                                            \
     X(cuMemcpyDtoH)                                                            \
     X(cuMemcpyAsync)                                                           \
     X(cuStreamCreate)                                                          \
@@ -230,12 +229,6 @@ static void free_memory(void *at)
         check(cu.cuMemFree(address(at)), "cuMemFree");
 }
 
-static int put(void *to, const void *from, size_t len)
-{
-    return len ? check(cu.cuMemcpyHtoD(address(to), from, len), "cuMemcpyHtoD")
-               : 0;
-}
-
 static int get(void *to, const void *from, size_t len)
 {
     return len ? check(cu.cuMemcpyDtoH(to, address(from), len), "cuMemcpyDtoH")
@@ -255,6 +248,14 @@ static int copy(void *to, const void *from, size_t len)
 static int wait_for_stream(void)
 {
     return check(cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+/* In the stream: cuMemcpyHtoD returns before the bytes are there for other streams. */
+static int put(void *to, const void *from, size_t len)
+{
+    int rc = len ? copy(to, from, len) : 0;
+
+    return rc ? rc : wait_for_stream();
 }
 
 /* Events are created when they are first needed. */

@@ -68,7 +68,7 @@ static int gather(const struct device_rank *r, char *at, int round)
     for (int i = 0; i < COUNT; i++)
         host[i] = value(r->me->rank, round, i);
     OK(cu.StreamSynchronize(r->stream));
-    OK(cu.MemcpyHtoD((CUdeviceptr)at, host, sizeof(host)));
+    fake_put((CUdeviceptr)at, host, sizeof(host));
     WORLD_CHECK(r->me,
                 !coll_allgather(at, out, COUNT, COLL_I32, r->comm, r->stream));
     OK(cu.StreamSynchronize(r->stream));

@@ -62,6 +62,13 @@ CUdeviceptr fake_memory(size_t len)
     return at;
 }
 
+/* The copy returns before the bytes are there. */
+void fake_put(CUdeviceptr to, const void *from, size_t len)
+{
+    OK(cu.MemcpyHtoD(to, from, len));
+    OK(cu.StreamSynchronize(NULL));
+}
+
 _Atomic uint32_t *fake_words(size_t n)
 {
     void *at = NULL;

@@ -24,6 +24,9 @@ CUstream fake_stream(void); /* non-blocking */
 CUevent fake_event(void);
 CUdeviceptr fake_memory(size_t len);
 
+/* Write device memory; all streams see it. */
+void fake_put(CUdeviceptr to, const void *from, size_t len);
+
 /* 32-bit words of pinned memory, zero; the device's address is the host's. */
 _Atomic uint32_t *fake_words(size_t n);
 #define AT(pointer) ((CUdeviceptr)(uintptr_t)(pointer))

@@ -124,6 +124,7 @@ static void open_cuda(CUdeviceptr memory[2], const void *bytes)
     for (int i = 0; i < 2; i++)
         NEED(cuMemAlloc(&memory[i], MOST));
     NEED(cuMemcpyHtoD(memory[0], bytes, MOST));
+    NEED(cuCtxSynchronize());
 }
 
 /* A stream that waits for good, as one does for the message of another rank. */
