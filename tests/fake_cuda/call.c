@@ -14,6 +14,7 @@ static atomic_int is_inited, is_forked;
 static atomic_int error; /* a CUresult */
 
 __thread int fake_is_in_host_function;
+int fake_n_copies;
 
 long fake_setting(const char *name, long value)
 {
@@ -131,6 +132,8 @@ CUresult fake_enter(const char *entry, unsigned need, struct context **ctx)
     pthread_mutex_lock(&lock);
     if (!(need & IN_ERROR))
         rc = fake_error(); /* found while this call waited for the lock */
+    while (!rc && need & ALONE && fake_n_copies)
+        fake_wait();
     if (!rc && need & NEED_CONTEXT) {
         struct context *now = context_current(&rc);
 

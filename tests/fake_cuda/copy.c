@@ -3,7 +3,7 @@
  *
  * Of pageable memory up to STAGED bytes are read at the call, more makes the caller
  * wait (H100, copy/async_behind_wait: 1 MiB returns, 8 MiB does not; documented are
- * 64 KiB); into it the caller always waits.
+ * 64 KiB); into it the caller always waits, and others with it.
  */
 #include "tests/fake_cuda/fake.h"
 
@@ -38,6 +38,31 @@ struct move {
     int is_sync;
 };
 
+/* A call for the whole stream comes back when its bytes have been read and not yet
+ * written: other streams must not rely on them (DA, "API synchronization behavior"; H200:
+ * 2026-11-27, compare read what was there before). */
+static CUresult put_staged(struct stream *s, const struct move *m,
+                           struct work *w)
+{
+    if (m->is_sync)
+        stream_wait(s);
+    w->copy.staged = malloc(m->len);
+    memcpy(w->copy.staged, (const void *)m->src, m->len);
+    return stream_put(s, w);
+}
+
+/* What waits so keeps other threads out of calls that are ALONE. */
+static CUresult put_pageable(struct stream *s, struct work *w)
+{
+    CUresult rc;
+
+    fake_n_copies++;
+    rc = stream_put_and_wait(s, w);
+    fake_n_copies--;
+    fake_changed();
+    return rc;
+}
+
 /* Who waits: DA, "Memcpy" and "Synchronous", "Asynchronous". */
 static CUresult move(struct stream *s, const struct move *m)
 {
@@ -54,22 +79,19 @@ static CUresult move(struct stream *s, const struct move *m)
         rc = place_of(m->src, m->len, m->src_may_be_unknown, &src);
     if (rc)
         return rc;
-    waits = (dst != DEVICE && src != DEVICE) || dst == PAGEABLE ||
+    if (src == PAGEABLE && dst == DEVICE && !s->capture && m->len <= STAGED)
+        return put_staged(s, m, &w);
+    if (dst == PAGEABLE || src == PAGEABLE)
+        return put_pageable(s, &w);
+    waits = (dst != DEVICE && src != DEVICE) ||
             (m->is_sync && (dst != DEVICE || src != DEVICE));
-    if (src == PAGEABLE && dst == DEVICE && !s->capture && !waits) {
-        waits = m->len > STAGED;
-        if (!waits) {
-            w.copy.staged = malloc(m->len);
-            memcpy(w.copy.staged, (const void *)m->src, m->len);
-        }
-    }
     return waits ? stream_put_and_wait(s, &w) : stream_put(s, &w);
 }
 
 static CUresult sync_move(const char *entry, struct move m)
 {
     struct context *ctx;
-    CUresult rc = fake_enter(entry, NEED_CONTEXT, &ctx);
+    CUresult rc = fake_enter(entry, NEED_CONTEXT | ALONE, &ctx);
 
     if (rc)
         return rc;
@@ -194,7 +216,7 @@ static CUresult sync_fill(const char *entry, CUdeviceptr dst, unsigned value,
                           unsigned width, size_t n)
 {
     struct context *ctx;
-    CUresult rc = fake_enter(entry, NEED_CONTEXT, &ctx);
+    CUresult rc = fake_enter(entry, NEED_CONTEXT | ALONE, &ctx);
 
     if (rc)
         return rc;

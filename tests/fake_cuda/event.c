@@ -117,7 +117,7 @@ CUresult cuEventCreate(CUevent *out, unsigned flags)
 {
     struct context *ctx;
     struct event *e;
-    CUresult rc = fake_enter("cuEventCreate", NEED_CONTEXT, &ctx);
+    CUresult rc = fake_enter("cuEventCreate", NEED_CONTEXT | ALONE, &ctx);
 
     if (rc)
         return rc;

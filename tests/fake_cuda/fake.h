@@ -256,6 +256,9 @@ CUresult stream_put(struct stream *s, struct work *w);
 /* The same, and wait for its end. */
 CUresult stream_put_and_wait(struct stream *s, struct work *w);
 
+/* Wait until it is past what it has now. */
+void stream_wait(struct stream *s);
+
 /* May this stream be used so?  Of a legacy stream: 906 (PG, "Prohibited and
  * Unhandled Operations"). */
 CUresult stream_check(struct stream *s);
@@ -506,8 +509,12 @@ enum need {
     NEED_CONTEXT = 1, /* a current one, alive */
     UNSAFE = 2,       /* forbidden beside a capture: capture_allows() */
     IN_ERROR = 4,     /* answers although the process is lost */
-    NO_INIT = 8       /* before cuInit() */
+    NO_INIT = 8,      /* before cuInit() */
+    ALONE = 16 /* not while a thread waits in a copy of pageable memory (H200,
+                * queue/beside_copy) */
 };
+
+extern int fake_n_copies; /* threads in such copies; under the lock */
 
 /* Begin a call: the lock is held when CUDA_SUCCESS comes back. */
 CUresult fake_enter(const char *entry, unsigned need, struct context **ctx);

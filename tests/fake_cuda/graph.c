@@ -238,8 +238,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle,
 {
     struct graph *g;
     struct exec *e;
-    CUresult rc =
-        fake_enter("cuGraphInstantiateWithFlags", NEED_CONTEXT | UNSAFE, NULL);
+    CUresult rc = fake_enter("cuGraphInstantiateWithFlags",
+                             NEED_CONTEXT | UNSAFE | ALONE, NULL);
 
     if (rc)
         return rc;
@@ -278,7 +278,7 @@ CUresult cuGraphDestroy(CUgraph handle)
 CUresult cuGraphExecDestroy(CUgraphExec handle)
 {
     struct exec *e;
-    CUresult rc = fake_enter("cuGraphExecDestroy", 0, NULL);
+    CUresult rc = fake_enter("cuGraphExecDestroy", ALONE, NULL);
 
     if (rc)
         return rc;

@@ -37,7 +37,7 @@ static CUresult alloc(const char *entry, void **out, size_t len, unsigned flags)
     struct context *ctx;
     struct region *r;
     void *at = NULL;
-    CUresult rc = fake_enter(entry, NEED_CONTEXT | UNSAFE, &ctx);
+    CUresult rc = fake_enter(entry, NEED_CONTEXT | UNSAFE | ALONE, &ctx);
 
     if (rc)
         return rc;
@@ -69,7 +69,7 @@ CUresult cuMemAllocHost(void **out, size_t len)
 CUresult cuMemFreeHost(void *at)
 {
     struct region *r;
-    CUresult rc = fake_enter("cuMemFreeHost", at ? UNSAFE : 0, NULL);
+    CUresult rc = fake_enter("cuMemFreeHost", ALONE | (at ? UNSAFE : 0), NULL);
 
     if (rc || !at)
         return rc ? rc : fake_leave(CUDA_SUCCESS);
@@ -107,7 +107,8 @@ CUresult cuMemHostRegister(void *at, size_t len, unsigned flags)
 {
     struct context *ctx;
     struct region *r;
-    CUresult rc = fake_enter("cuMemHostRegister", NEED_CONTEXT | UNSAFE, &ctx);
+    CUresult rc =
+        fake_enter("cuMemHostRegister", NEED_CONTEXT | UNSAFE | ALONE, &ctx);
 
     if (rc)
         return rc;
@@ -129,7 +130,7 @@ CUresult cuMemHostRegister(void *at, size_t len, unsigned flags)
 CUresult cuMemHostUnregister(void *at)
 {
     struct region *r;
-    CUresult rc = fake_enter("cuMemHostUnregister", UNSAFE, NULL);
+    CUresult rc = fake_enter("cuMemHostUnregister", UNSAFE | ALONE, NULL);
 
     if (rc)
         return rc;

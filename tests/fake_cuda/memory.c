@@ -199,7 +199,7 @@ CUresult cuMemAlloc(CUdeviceptr *at, size_t len)
 {
     struct context *ctx;
     struct region *r;
-    CUresult rc = fake_enter("cuMemAlloc", NEED_CONTEXT | UNSAFE, &ctx);
+    CUresult rc = fake_enter("cuMemAlloc", NEED_CONTEXT | UNSAFE | ALONE, &ctx);
 
     if (rc)
         return rc;
@@ -215,7 +215,7 @@ CUresult cuMemAlloc(CUdeviceptr *at, size_t len)
  * streams (H100, queue/behind_memop).  An import is closed, not freed. */
 CUresult cuMemFree(CUdeviceptr at)
 {
-    CUresult rc = fake_enter("cuMemFree", at ? UNSAFE : 0, NULL);
+    CUresult rc = fake_enter("cuMemFree", ALONE | (at ? UNSAFE : 0), NULL);
     struct region *r;
 
     if (rc)

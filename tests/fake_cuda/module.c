@@ -67,7 +67,7 @@ static CUresult load(struct context *ctx, const void *image,
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
 {
     struct context *ctx;
-    CUresult rc = fake_enter("cuModuleLoadData", NEED_CONTEXT, &ctx);
+    CUresult rc = fake_enter("cuModuleLoadData", NEED_CONTEXT | ALONE, &ctx);
 
     return rc ? rc : fake_leave(load(ctx, image, (struct module **)out));
 }

@@ -135,7 +135,7 @@ static CUresult create(const char *entry, CUstream *out, unsigned flags,
 {
     struct context *ctx;
     struct stream *s;
-    CUresult rc = fake_enter(entry, NEED_CONTEXT, &ctx);
+    CUresult rc = fake_enter(entry, NEED_CONTEXT | ALONE, &ctx);
 
     if (rc)
         return rc;
@@ -161,7 +161,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority)
 CUresult cuStreamDestroy(CUstream handle)
 {
     struct stream *s;
-    CUresult rc = fake_enter_stream("cuStreamDestroy", 0, handle, &s);
+    CUresult rc = fake_enter_stream("cuStreamDestroy", ALONE, handle, &s);
 
     if (rc)
         return rc;
@@ -220,6 +220,15 @@ static void wait_for(const struct stream *s)
         fake_wait();
 }
 
+void stream_wait(struct stream *s)
+{
+    if (s->is_legacy)
+        while (!is_past(s))
+            fake_wait();
+    else
+        wait_for(s);
+}
+
 CUresult cuStreamSynchronize(CUstream handle)
 {
     struct stream *s;
@@ -229,11 +238,7 @@ CUresult cuStreamSynchronize(CUstream handle)
         return rc;
     rc = may_look(s);
     if (!rc) {
-        if (s->is_legacy)
-            while (!is_past(s))
-                fake_wait();
-        else
-            wait_for(s);
+        stream_wait(s);
         rc = fake_error();
     }
     return fake_leave(rc);

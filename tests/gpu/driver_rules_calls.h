@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* driver_rules_calls.h - calls that a rank makes beside its plans, and what is
- * expected of each: while a stream waits (driver_rules_queue.c), and in a capture
- * (driver_rules_unsafe.c).
+ * expected of each: while a stream or another thread's copy waits
+ * (driver_rules_queue.c), and in a capture (driver_rules_unsafe.c).
  */
 #ifndef TESTS_GPU_DRIVER_RULES_CALLS_H
 #define TESTS_GPU_DRIVER_RULES_CALLS_H
@@ -15,7 +15,8 @@ enum in_capture { NOT_CAPTURED, ALLOWED, UNSAFE, FORBIDDEN };
 
 struct rule_call {
     const char *name;
-    enum behind_wait behind;
+    enum behind_wait behind; /* a stream that waits */
+    enum behind_wait beside; /* a copy to pageable memory that waits */
     enum in_capture captured;
     CUresult (*call)(void *arg); /* arg is not used */
 };

@@ -210,6 +210,7 @@ static void copy_is_right(void)
     for (size_t i = 0; i < (8 << 20); i++)
         in[i] = (unsigned char)(i * 2654435761u >> 13);
     MUST(cu.MemcpyHtoD(from, in, 8 << 20));
+    MUST(cu.CtxSynchronize());
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         size_t len = lengths[i] / 16 * 16;
         unsigned long long n = len / 16;

@@ -76,6 +76,35 @@ static void behind_kernel(void)
     }
 }
 
+static CUresult copy_out(void *stream)
+{
+    static int pageable;
+
+    return cu.MemcpyDtoHAsync(&pageable, on.mem[3], sizeof(pageable), stream);
+}
+
+/* The same in other streams, while a thread is in a copy to pageable memory that waits. */
+static void beside_copy(void)
+{
+    CUstream s;
+
+    prepare();
+    s = new_stream();
+    for (size_t i = 0; i < n_rule_calls; i++) {
+        struct gate gate = gate_shut(s);
+        struct later copy;
+
+        later_start(&copy, copy_out, s);
+        want_true("the copy waits", !later_done(&copy, 30));
+        want_text(rule_calls[i].name,
+                  rule_calls[i].beside == BLOCKS ? "blocks" : "returns",
+                  returns_or_blocks(rule_calls[i].call, NULL, &gate));
+        gate_open(&gate);
+        want_code("the copy", CUDA_SUCCESS, later_join(&copy));
+        cu.StreamSynchronize(on.work);
+    }
+}
+
 /* How many calls fit behind a wait until one does not come back? */
 struct fill {
     int kind;
@@ -268,6 +297,9 @@ static const struct rule rules[] = {
      "which calls come back while a stream waits for a value", behind_memop},
     {AREA, "behind_kernel", "DA 'API synchronization behavior', cuMemFree",
      "which calls come back while a kernel waits for a value", behind_kernel},
+    {AREA, "beside_copy", "no documentation",
+     "which calls come back while a copy to pageable memory waits in a thread",
+     beside_copy},
     {AREA, "depth", "no documentation: the channel's ring",
      "500 calls and more can be enqueued behind a wait", depth},
     {AREA, "many_wait", "PG 'CUDA Environment Variables'",

@@ -71,6 +71,7 @@ static void mapping(void)
     WANT(INVALID_VALUE, cu.MemFree(at));
     GOOD(cu.MemRelease(handle));
     GOOD(cu.MemcpyHtoD(at, &x, 4));
+    MUST(cu.CtxSynchronize());
     WANT(INVALID_VALUE, cu.MemAddressFree(at, 2 * LEN));
     GOOD(cu.MemUnmap(at, LEN));
     GOOD(cu.MemAddressFree(at, 2 * LEN));

@@ -69,4 +69,16 @@ EXTRA_DIST += %D%/README.md %D%/build.sh %D%/bundle.sh \
 	%D%/reports/2026-11-22-h100-driver-580.159-kernels.json \
 	%D%/reports/2026-11-22-h100-driver-580.159-kernels-2.json \
 	%D%/reports/2026-11-22-h100-driver-580.159-mechanisms.json \
-	%D%/reports/2026-11-22-h100-driver-580.159-rules.json
+	%D%/reports/2026-11-22-h100-driver-580.159-rules.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-allreduce.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-check.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-kernels.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-mechanisms.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_hosts.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_kernel.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_mps.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_slots.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_slots_kernel.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-ranks_threads.json \
+	%D%/reports/2026-11-27-h200-driver-580.159-rules.json
