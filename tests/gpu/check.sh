@@ -30,7 +30,9 @@ status=0
 parts=
 run=
 scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+mps="env CUDA_MPS_PIPE_DIRECTORY=$scratch CUDA_MPS_LOG_DIRECTORY=$scratch"
+has_mps=''
+trap 'stop_mps; rm -rf "$scratch"' EXIT
 
 skip() {
     [ -z "$is_new" ] || rm -r "$reports"
@@ -39,16 +41,44 @@ skip() {
 }
 build() { timeout -k 5 "$1" sh "$here/build.sh" "$programs" $2; }
 
-# part SECONDS NAME COMMAND...: what it prints goes to NAME.txt.
+# descendants PID: the processes below it
+descendants() {
+    for child in $(cat "/proc/$1/task/"*/children 2> /dev/null); do
+        echo "$child"
+        descendants "$child"
+    done
+}
+
+# stacks PID: where the processes below it stand
+stacks() {
+    for process in $(descendants "$1"); do
+        echo "process $process"
+        timeout -k 2 8 env -u LD_LIBRARY_PATH cuda-gdb -batch -nx -p "$process" \
+            -ex 'info cuda kernels' -ex 'thread apply all backtrace 30'
+    done
+}
+
+# part SECONDS NAME COMMAND...: what it prints goes to NAME.txt; before it is ended, where it
+# stands goes to NAME.stacks.txt if there is cuda-gdb.
 part() {
     limit=$1 name=$2 began=$(date +%s)
     shift 2
-    timeout -k 5 "$limit" "$@" > "$reports/$name.txt" 2>&1
+    timeout -k 5 "$limit" "$@" > "$reports/$name.txt" 2>&1 &
+    timeout $((limit - 9)) tail -s 0.1 --pid=$! -f /dev/null ||
+        ! command -v cuda-gdb > /dev/null || stacks $! > "$reports/$name.stacks.txt" 2>&1
+    wait $!
     rc=$?
     took=$(($(date +%s) - began))
     echo "$name: exit status $rc after $took s"
     [ $rc = 0 ] || { tail -n 5 "$reports/$name.txt" | sed 's/^/    /'; status=1; }
     note "$name" "\"status\": $rc, \"seconds\": $took"
+}
+
+# NVIDIA's service that runs kernels of several processes side by side
+start_mps() { [ -z "$fake" ] && $mps nvidia-cuda-mps-control -d > /dev/null && has_mps=yes; }
+stop_mps() {
+    [ -z "$has_mps" ] || echo quit | $mps nvidia-cuda-mps-control
+    has_mps=''
 }
 
 # left_out NAME REASON
@@ -88,18 +118,20 @@ part 70 rules "$programs/driver_rules" -v --jobs 6 --within 60 \
     --json "$reports/rules.json" $rules
 # shellcheck disable=SC2086
 if [ -x "$programs/kernels" ]; then
-    part 60 kernels "$programs/kernels" check $checks
-    part 60 plan "$programs/kernels" check --plan $checks
+    part 80 kernels "$programs/kernels" check $checks
+    part 80 plan "$programs/kernels" check --plan $checks
     sanitizer=$(command -v "$cuda/bin/compute-sanitizer" || command -v compute-sanitizer)
     for tool in memcheck racecheck initcheck; do
         [ -z "$fake" ] || { left_out $tool "the driver is a fake one"; continue; }
         [ -n "$sanitizer" ] || { left_out $tool "no compute-sanitizer"; continue; }
-        limit=20
+        limit=30 options=''
+        # kernels also tries calls that fail
+        [ $tool != memcheck ] || options='--report-api-errors no'
         [ $tool != racecheck ] || limit=80
-        part $limit $tool "$sanitizer" --tool $tool --error-exitcode 3 \
+        part $limit $tool "$sanitizer" --tool $tool --error-exitcode 3 $options \
             "$programs/kernels" check --quick i8 f32
-        part 30 "${tool}_plan" "$sanitizer" --tool $tool --error-exitcode 3 \
-            "$programs/kernels" check --quick --plan u16
+        part $((limit / 2 + 15)) "${tool}_plan" "$sanitizer" --tool $tool \
+            --error-exitcode 3 $options "$programs/kernels" check --quick --plan u16
     done
     part 30 bench "$programs/kernels" bench $quick --json "$reports/kernels.json"
 else
@@ -120,6 +152,8 @@ fi
 if [ -x "${library:-}/tests/gpu/ranks" ]; then
     part 110 ranks $run "$library/tests/gpu/ranks" --within 90 $ranks \
         --json "$reports/ranks.json"
+    part 30 threads $run "$library/tests/gpu/ranks" --threads --within 20 $ranks \
+        --json "$reports/ranks_threads.json"
     # operations as one kernel: threads may share a GPU so
     part 60 kernel env COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads \
         --within 50 $ranks --json "$reports/ranks_kernel.json"
@@ -132,6 +166,19 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
     part 40 slots_kernel env COLL_ALGO=ring "COLL_TUNE_FILE=$scratch/slots.json" \
         COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 $ranks \
         --json "$reports/ranks_slots_kernel.json" random replay register
+    # and processes that have MPS, of which none may be killed
+    if start_mps; then
+        part 40 mps env COLL_CUDA_ENGINE=kernel $mps $run "$library/tests/gpu/ranks" \
+            --within 30 --json "$reports/ranks_mps.json" random replay register
+        for engine in stream kernel; do
+            part 25 "mps_$engine" env COLL_CUDA_ENGINE=$engine $mps $run \
+                "$library/tools/collrun" -n 2 "$library/benchmarks/allreduce_lat" -d cuda \
+                $small --json
+        done
+        stop_mps
+    else
+        left_out mps "MPS did not start"
+    fi
     # several hosts, as far as libcoll tells them apart on one machine
     if [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
         part 40 hosts $run "$library/tests/gpu/ranks" --within 30 \

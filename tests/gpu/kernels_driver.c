@@ -100,6 +100,7 @@ static int try_copies(char *why, size_t len)
     MUST(cuEventCreate(&began, CU_EVENT_DEFAULT));
     MUST(cuEventCreate(&ended, CU_EVENT_DEFAULT));
     MUST(cuMemcpyHtoD(from, sent, LEN));
+    MUST(cuCtxSynchronize()); /* it may come back before the bytes are there */
     MUST(cuEventRecord(began, stream));
     MUST(cuMemcpyDtoDAsync(to, from, LEN, stream));
     MUST(cuEventRecord(ended, stream));
@@ -149,6 +150,7 @@ static int try_known(char *why, size_t len)
     MUST(cuStreamGetCtx(stream, &of_stream));
     NEED(of_stream == current);
     MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuMemsetD32Async(at, 0, LEN / 4, stream));
     MUST(cuMemcpyAsync(at, at + LEN / 2, LEN / 2, stream));
     MUST(cuEventRecord(event, stream));
     MUST(cuStreamSynchronize(stream));

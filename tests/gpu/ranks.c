@@ -90,8 +90,10 @@ int gpu_rank_end(struct gpu_rank *g)
     for (int i = 0; i < 2; i++)
         MUST(StreamDestroy(g->streams[i]));
     for (int i = 0; i < 2 * MOST_JOBS; i++)
-        if (g->rooms[i].at)
+        if (g->rooms[i].at) {
             MUST(MemFree(g->rooms[i].at));
+            MUST(MemFree(g->rooms[i].found));
+        }
     return 0;
 }
 
@@ -102,8 +104,9 @@ static int launch_all(struct gpu_rank *g, CUgraphExec graph, CUdeviceptr in,
 {
     struct world_rank *me = g->me;
     size_t len = n * sizeof(uint32_t);
-    uint32_t *host = malloc(len);
+    uint32_t *host;
 
+    MUST(MemHostAlloc((void **)&host, len, 0));
     for (uint32_t k = 0; k < N_REPLAYS; k++) {
         for (size_t i = 0; i < n; i++)
             host[i] = (uint32_t)me->rank + k + (uint32_t)i;
@@ -118,7 +121,7 @@ static int launch_all(struct gpu_rank *g, CUgraphExec graph, CUdeviceptr in,
             WORLD_CHECK(me, host[i] == sum);
         }
     }
-    free(host);
+    MUST(MemFreeHost(host));
     return 0;
 }
 

@@ -24,6 +24,7 @@ struct run {
  * the context, those of other ranks too. */
 struct room {
     CUdeviceptr at; /* 0: not there yet */
+    CUdeviceptr found; /* as much, for what is there behind an operation */
     int is_taken;
 };
 #define ROOM ((size_t)32 << 20)

@@ -8,7 +8,7 @@
 /* What the device has of a buffer of the host. */
 struct image {
     unsigned char *host;
-    CUdeviceptr at;
+    struct room *room;
     size_t len;
 };
 
@@ -30,12 +30,14 @@ static struct image image_of(struct gpu_rank *g, unsigned char *host,
 
     while (room->is_taken)
         room++;
-    if (!room->at)
+    if (!room->at) {
         MUST(MemAlloc(&room->at, ROOM));
+        MUST(MemAlloc(&room->found, ROOM));
+    }
     gpu_must(image.len > ROOM ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS,
              "a room for a buffer");
     room->is_taken = 1;
-    image.at = room->at;
+    image.room = room;
     return image;
 }
 
@@ -45,7 +47,7 @@ static void *on_device(const struct job *job, const unsigned char *host)
         const struct image *image = &job->images[i];
 
         if (host >= image->host && host < image->host + image->len)
-            return (void *)(uintptr_t)(image->at +
+            return (void *)(uintptr_t)(image->room->at +
                                        (size_t)(host - image->host));
     }
     return NULL;
@@ -70,7 +72,7 @@ static void prepare(struct job *job, struct gpu_rank *g,
         job->images[1] = image_of(g, w->out, out);
     }
     for (int i = 0; i < job->n_images; i++)
-        MUST(MemcpyHtoDAsync(job->images[i].at, job->images[i].host,
+        MUST(MemcpyHtoDAsync(job->images[i].room->at, job->images[i].host,
                              job->images[i].len, job->stream));
     job->args = work_args(w);
     job->args.in = on_device(job, w->in);
@@ -78,12 +80,14 @@ static void prepare(struct job *job, struct gpu_rank *g,
     job->args.stream = job->stream;
 }
 
-/* The content on its way back, behind the operation. */
-static void fetch(const struct job *job)
+/* What a kernel behind the operation finds.  A copy to the host would stop other ranks of
+ * this process while it waits (driver_rules, queue/beside_copy). */
+static void find(const struct job *job)
 {
     for (int i = 0; i < job->n_images; i++)
-        MUST(MemcpyDtoHAsync(job->images[i].host, job->images[i].at,
-                             job->images[i].len, job->stream));
+        MUST(MemcpyDtoDAsync(job->images[i].room->found,
+                             job->images[i].room->at, job->images[i].len,
+                             job->stream));
 }
 
 static int judge(struct job *job, struct gpu_rank *g)
@@ -91,10 +95,12 @@ static int judge(struct job *job, struct gpu_rank *g)
     int is_wrong;
 
     MUST(StreamSynchronize(job->stream));
+    for (int i = 0; i < job->n_images; i++) {
+        MUST(MemcpyDtoH(job->images[i].host, job->images[i].room->found,
+                        job->images[i].len));
+        job->images[i].room->is_taken = 0;
+    }
     is_wrong = work_check(&job->work, g->me);
-    for (int i = 0; i < job->n_images; i++)
-        for (int k = 0; k < 2 * MOST_JOBS; k++)
-            g->rooms[k].is_taken &= g->rooms[k].at != job->images[i].at;
     work_fini(&job->work);
     return is_wrong;
 }
@@ -147,7 +153,7 @@ static int do_round(struct gpu_rank *g, uint64_t *alike, uint64_t *own)
                 coll_collective_name(jobs[0].args.collective),
                 coll_last_error());
     for (int i = 0; i < n && !rc; i++)
-        fetch(&jobs[i]);
+        find(&jobs[i]);
     for (int i = 0; i < n && !rc; i++)
         n_wrong += judge(&jobs[i], g);
     if (g->me->rank == 0 && !rc)

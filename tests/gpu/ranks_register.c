@@ -88,8 +88,7 @@ int gpu_rank_register(struct world_rank *me)
         return 1;
     MUST(MemAlloc(&b.in, b.len));
     MUST(MemAlloc(&b.out, b.len));
-    b.host = malloc(b.len);
-    WORLD_CHECK(me, b.host);
+    MUST(MemHostAlloc((void **)&b.host, b.len, 0));
     WORLD_CHECK(me,
                 !coll_mem_register(b.g.comm, (void *)(uintptr_t)b.in, b.len));
     WORLD_CHECK(me,
@@ -102,6 +101,6 @@ int gpu_rank_register(struct world_rank *me)
     world_meet(me);
     MUST(MemFree(b.in));
     MUST(MemFree(b.out));
-    free(b.host);
+    MUST(MemFreeHost(b.host));
     return gpu_rank_end(&b.g);
 }
