@@ -1145,6 +1145,9 @@ struct coll_args {
      * the caller does something else, unless COLL_PROGRESS is off.  It need not
      * be equal on all ranks. */
     int background;
+    /* 1: when the operation ends, coll_completion_fd() becomes readable.  Not
+     * with a stream.  It need not be equal on all ranks. */
+    int notify;
 };
 
 /* Prepare an operation that can be started many times.
@@ -1231,6 +1234,49 @@ int coll_test(struct coll_request *request);
  * See:       coll_test().
  */
 int coll_wait(struct coll_request *request, double timeout);
+
+/* Ask whether the operation of a request is done, without moving it.
+ *
+ * Result:    As coll_test().  For an operation on a stream it is what the last
+ *            coll_test() or coll_wait() found.
+ * Ownership: request stays the caller's.
+ * Errors:    As the blocking call of the same name.
+ * Threads:   Any, also while another thread calls or waits.
+ * Cost:      No allocation; one load.
+ * See:       coll_completion_fd().
+ */
+int coll_request_status(const struct coll_request *request);
+
+/* Make progress with everything that runs in this process.
+ *
+ * Result:    COLL_IN_PROGRESS while operations run, on any communicator; else
+ *            COLL_OK.  The call does not block.
+ * Errors:    None: coll_test() or coll_wait() return those of an operation.
+ * Threads:   Any.  What another thread moves just now is left to it.
+ * Cost:      No allocation.
+ * See:       coll_completion_fd().
+ */
+int coll_progress(void);
+
+/* Get the file descriptor by which an event loop learns that operations ended.
+ *
+ * It becomes readable, for poll(), when an operation ends whose request was made
+ * with coll_args.notify, well or not.  read() of 8 bytes returns the number of
+ * those that ended since the last read(), as a uint64_t (eventfd(2)), and does
+ * not wait; then ask coll_request_status() which ones they are.  For an operation
+ * that nobody waits for set coll_args.background, too, or call coll_progress():
+ * otherwise nothing moves it.
+ *
+ * Result:    *fd, one for the process, the same in each call.
+ * Ownership: *fd is the library's, which never closes it.  After fork() the
+ *            child has another one.
+ * Errors:    COLL_ERR_INVALID: fd is NULL.
+ *            COLL_ERR_SYSTEM: no descriptor could be made.
+ * Threads:   Any.  Each notice goes to one reader, whoever reads first.
+ * Cost:      One system call for each operation that ends so.
+ * See:       coll_request_create(), coll_request_status().
+ */
+int coll_completion_fd(int *fd);
 
 /* Free a request.
  *

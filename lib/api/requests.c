@@ -3,10 +3,19 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/run/args.h"
+#include "lib/run/notice.h"
 #include "lib/run/owner.h"
 #include "lib/run/request.h"
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
+
+static int have_notice(const struct coll_args *args)
+{
+    int fd;
+
+    return args->notify == 1 ? coll__notice_fd(&fd)
+                             : coll__args_wrong(args, "notify must be 0 or 1");
+}
 
 static int create(const struct coll_args *theirs, struct coll_comm *comm,
                   struct coll_request **request)
@@ -24,6 +33,8 @@ static int create(const struct coll_args *theirs, struct coll_comm *comm,
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited("coll_request_create");
     rc = coll__struct_take(theirs, &args, sizeof(args), "args");
+    if (rc == COLL_OK && args.notify)
+        rc = have_notice(&args);
     if (rc == COLL_OK)
         rc = coll__owner_enter(comm, "coll_request_create");
     if (rc)
@@ -136,3 +147,39 @@ int coll_wait(struct coll_request *request, double timeout)
 {
     return coll__log_done(wait_for(request, timeout));
 }
+
+static int status_of(const struct coll_request *request)
+{
+    int rc = judge(request, "coll_request_status");
+
+    if (rc)
+        return rc;
+    rc = coll__request_status(request);
+    if (rc < 0)
+        coll__log_set_error(request->call.comm->failure.text);
+    return rc;
+}
+
+int coll_request_status(const struct coll_request *request)
+{
+    return coll__log_done(status_of(request));
+}
+
+int coll_progress(void)
+{
+    coll__active_move_all();
+    coll__log_done(COLL_OK);
+    return atomic_load_explicit(&coll__n_active, memory_order_relaxed)
+               ? COLL_IN_PROGRESS
+               : COLL_OK;
+}
+
+static int completion_fd(int *fd)
+{
+    if (fd)
+        return coll__notice_fd(fd);
+    log_error("api", "coll_completion_fd: fd is NULL");
+    return COLL_ERR_INVALID;
+}
+
+int coll_completion_fd(int *fd) { return coll__log_done(completion_fd(fd)); }

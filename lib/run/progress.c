@@ -13,6 +13,7 @@
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
 #include "lib/comm/stall.h"
+#include "lib/run/notice.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
 #include "lib/trace/history.h"
@@ -120,6 +121,16 @@ static void set_status(struct coll_request *request, int status)
     atomic_store_explicit(&request->status, status, memory_order_release);
 }
 
+/* From now on the request is its caller's, who may free it. */
+static void end(struct coll_request *request, int status)
+{
+    int notifies = request->args.notify;
+
+    set_status(request, status);
+    if (notifies)
+        coll__notice();
+}
+
 static void append(struct coll__queue *queue, struct coll_request *request)
 {
     set_status(request, COLL_IN_PROGRESS);
@@ -200,8 +211,10 @@ int coll__request_start(struct coll_request *request)
     if (is_look_due(request))
         coll__comm_look_around(comm); /* what it finds has failed then */
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
-        set_status(request, coll__run_quiesce(comm));
-        return coll__request_status(request);
+        int status = coll__run_quiesce(comm);
+
+        end(request, status);
+        return status;
     }
     if (!request->call.is_p2p) {
         set_seq(request);
@@ -233,7 +246,7 @@ int coll__run_quiesce(struct coll_comm *comm)
             struct coll_request *request = queue->first;
 
             take_out(request);
-            set_status(request, status);
+            end(request, status);
         }
     }
     coll__ended_init(&comm->run->ended);
@@ -305,7 +318,7 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
         trace(request);
     if (request->call.stall.said)
         coll__stall_end(&request->call);
-    set_status(request, COLL_OK); /* it is its owner's again */
+    end(request, COLL_OK);
     if (queue->first)
         begin(queue->first);
 }
@@ -347,7 +360,7 @@ static void end_message(struct coll_request *request)
         trace(request);
     if (request->call.stall.said)
         coll__stall_end(&request->call);
-    set_status(request, COLL_OK);
+    end(request, COLL_OK);
 }
 
 /* Advance the sends and receives whose message has ended.  The others have no local
@@ -491,7 +504,7 @@ static int leave(struct coll_request *request, int is_for_thread)
 int coll__request_launch(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
-    int rc;
+    int rc, moved;
 
     if (request->kind == REQUEST_STREAM)
         return coll__stream_calls->start(request);
@@ -501,6 +514,8 @@ int coll__request_launch(struct coll_request *request)
         return leave(request, 0);
     coll__submitted_start(comm->run);
     rc = coll__request_start(request);
+    if (rc == COLL_OK && comm->size == 1) /* it has no progress thread */
+        coll__run_progress(comm, &moved);
     coll__owner_release(comm);
     return rc;
 }

@@ -362,6 +362,20 @@ static int take(struct coll_comm *comm, const struct coll_args *args,
     return rc ? rc : request_new(comm, args, &pb, request);
 }
 
+static int on_stream(struct coll_comm *comm, const struct coll_args *args,
+                     struct coll_request **request)
+{
+    int rc = coll__stream_calls_there(args);
+
+    if (rc)
+        return rc;
+    if (args->notify)
+        return coll__args_wrong(args, "only an operation on host buffers has "
+                                      "notify; let an event follow it in its "
+                                      "stream");
+    return coll__stream_calls->request(comm, args, request);
+}
+
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request)
 {
@@ -369,14 +383,13 @@ int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
 
     if (rc == COLL_OK)
         rc = take(comm, args, request);
-    if (rc == COLL_IN_PROGRESS) {
-        rc = coll__stream_calls_there(args);
-        if (rc == COLL_OK)
-            rc = coll__stream_calls->request(comm, args, request);
-    }
-    if (rc == COLL_OK)
-        own(comm, *request);
-    return rc;
+    if (rc == COLL_IN_PROGRESS)
+        rc = on_stream(comm, args, request);
+    if (rc)
+        return rc;
+    (*request)->args.notify = args->notify;
+    own(comm, *request);
+    return COLL_OK;
 }
 
 int coll__request_destroy(struct coll_request *request)
@@ -395,6 +408,7 @@ int coll__request_destroy(struct coll_request *request)
     if (is_running)
         coll__run_quiesce(comm);
     disown(request);
+    request->args.notify = 0;
     if (request->kind == REQUEST_KEPT)
         coll__cache_put(request);
     else

@@ -52,6 +52,7 @@ _FUNCTIONS = """
     op_create_premul i p i p | op_create_user i p p i p | op_destroy i i
     group_start i | group_end i
     request_create i p p p | start i p | test i p | wait i p d | request_destroy i p
+    request_status i p | completion_fd i p | progress i
     plan_query i p p p | plan_candidate i p p n p
     mem_alloc i p n | mem_free i p | mem_register i p p n | mem_deregister i p p
 """

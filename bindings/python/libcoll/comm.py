@@ -12,7 +12,7 @@ from itertools import count
 from operator import attrgetter
 from typing import Any, Callable, NamedTuple
 
-from . import _interrupt
+from . import _interrupt, _notices
 from ._buffers import describe
 from ._calls import Call, Operations
 from ._interrupt import aborting, waits
@@ -54,6 +54,7 @@ class _Life:
 
     def end(self) -> int:
         for request in list(self.requests):
+            _notices.unwatch(request._handle)
             if lib.coll_test(request._handle) != 1:
                 lib.coll_request_destroy(request._handle)
                 request._handle = None

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Generator
 from ctypes import byref, c_void_p, cast
 from typing import TYPE_CHECKING, Any
 
+from . import _notices
 from ._calls import Call
 from ._interrupt import waits
 from ._lib import COLLECTIVES, lib, sized, struct
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 _Args = struct(
     "size:n collective:i type:i op:i root:i in_:p out:p count:n stream:p "
-    "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i"
+    "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i notify:i"
 )
 _VALUES = ("type", "op", "root", "in_", "out", "count", "stream")
 _ARRAYS = ("in_counts", "in_displs", "out_counts", "out_displs")
@@ -29,8 +31,22 @@ def args_of(call: Call, algo: str | None = None, background: bool = False) -> An
     """Return the call as struct coll_args."""
     fields = {name: getattr(call, name) for name in _VALUES}
     fields.update((name, cast(getattr(call, name), c_void_p)) for name in _ARRAYS)
+    is_host = not call.stream and all(buffer.is_host for buffer in call.keep)
+    fields.update(background=background, notify=background and is_host)
     code, algorithm = COLLECTIVES[call.collective], algo.encode() if algo else None
-    return sized(_Args, collective=code, algo=algorithm, background=background, **fields)
+    return sized(_Args, collective=code, algo=algorithm, **fields)
+
+
+async def _notice_of(handle: int) -> None:
+    """Return when the operation of a request has ended."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed
+            loop.call_soon_threadsafe(ended.set)
+
+    _notices.watch(handle, tell)
+    await ended.wait()
 
 
 class Request:
@@ -41,7 +57,7 @@ class Request:
 
     def __init__(self, comm: Communicator, call: Call, args: Any) -> None:
         self._handle: int | None = None
-        self._comm, self._call = comm, call
+        self._comm, self._call, self._notifies = comm, call, bool(args.notify)
         handle = c_void_p()
         check(lib.coll_request_create(byref(args), comm._life.handle, byref(handle)))
         self._handle = handle.value
@@ -76,7 +92,13 @@ class Request:
         return self.result
 
     def __await__(self) -> Generator[Any, None, Any]:
-        """Wait in an event loop, which polls: often at first, later once a millisecond."""
+        """Wait in an event loop.
+
+        An operation in the background wakes the loop when it ends; any other one is moved
+        by the loop, which polls: often at first, later once a millisecond.
+        """
+        if self._notifies and self._handle:
+            yield from _notice_of(self._handle).__await__()
         pause = 0.0
         while not self.test():
             yield from asyncio.sleep(pause).__await__()
@@ -95,6 +117,7 @@ class Request:
         if self._handle and self._comm._life.handle:
             if lib.coll_test(self._handle) == 1:
                 raise InvalidError("the request runs: wait() for it before free()")
+            _notices.unwatch(self._handle)
             lib.coll_request_destroy(self._handle)
         self._handle = None
 

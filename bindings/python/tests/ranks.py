@@ -236,15 +236,32 @@ def test_requests(comm):
 
 
 def test_await(comm):
-    async def both():
+    async def both(start):
         small, large = numpy.ones(1), numpy.ones(300_000)
-        await asyncio.gather(wait(comm.start.allreduce(large)), wait(comm.start.allreduce(small)))
+        await asyncio.gather(wait(start.allreduce(large)), wait(start.allreduce(small)))
         return small[0], large[-1]
 
     async def wait(request):
         return await request
 
-    assert asyncio.run(both()) == (comm.size, comm.size)
+    for start in (comm.start, comm.start(background=True), comm.start(background=True)):
+        assert asyncio.run(both(start)) == (comm.size, comm.size)
+
+
+def test_await_that_is_given_up(comm):
+    async def give_up(request):
+        task = asyncio.ensure_future(wait(request))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    async def wait(request):
+        return await request
+
+    mine = numpy.ones(300_000)
+    request = comm.start(background=True).allreduce(mine)
+    asyncio.run(give_up(request))
+    assert request.wait()[-1] == comm.size
+    request.free()
 
 
 def test_split_and_dup(comm):
