@@ -465,6 +465,50 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
                      const struct coll_unique_id *id, int rank,
                      const struct coll_config *config);
 
+/* The address of a process, at which groups of any processes can meet. */
+struct coll_handle {
+    unsigned char bytes[COLL_UNIQUE_ID_BYTES];
+};
+
+/* Get the handle of this process.
+ *
+ * Pass it to the other processes by a private channel: whoever has it can join
+ * the groups that meet there.
+ *
+ * Result:    *handle is the same in each call of a process, and serves for any
+ *            number of communicators.  A listening socket stays open from the
+ *            first call on.
+ * Ownership: *handle is plain bytes, which may be copied and sent.
+ * Errors:    COLL_ERR_INVALID: handle is NULL.
+ *            COLL_ERR_SYSTEM: no port is free within COLL_NET_PORTS.
+ * Threads:   Any.  A child made by fork() gets another handle.
+ * See:       coll_comm_create_handles().
+ */
+int coll_comm_handle(struct coll_handle *handle);
+
+/* Make a communicator of the processes that have these handles.
+ *
+ * No launcher is needed.  The processes may be members of other communicators,
+ * also of ones that have failed: so those that are left of a job can form a new
+ * group, with newcomers.
+ *
+ * Shapes:    handles has nranks entries; every rank passes the same ones, and as
+ *            rank the place of its own.  uuid names the group: every rank passes
+ *            the same one, and the process handles[0] uses each only once.
+ * Result:    *comm is ready for operations.
+ * Ownership: handles and config are only read during the call.  *comm is the
+ *            caller's, to end with coll_comm_destroy().
+ * Errors:    As coll_comm_create().
+ *            COLL_ERR_INVALID is also the error for a handle that is none, and
+ *            for handles[rank] of another process.
+ * Threads:   Any.  Several threads may create communicators at once.
+ * Cost:      As coll_comm_create().
+ * See:       coll_comm_handle().
+ */
+int coll_comm_create_handles(struct coll_comm **comm, int nranks,
+                             const struct coll_handle handles[], int rank,
+                             uint64_t uuid, const struct coll_config *config);
+
 /* Join the group that the launcher describes in the environment.
  *
  * The launchers are collrun, mpirun and srun by PMIx, mpiexec of MPICH and

@@ -104,6 +104,37 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
     return coll__log_done(create(comm, nranks, id, rank, config));
 }
 
+static int create_handles(struct coll_comm **comm, int nranks,
+                          const struct coll_handle handles[], int rank,
+                          uint64_t uuid, const struct coll_config *config)
+{
+    struct coll__boot boot;
+    struct coll__options options;
+    int rc;
+
+    if (!comm || !handles || nranks < 1 || rank < 0 || rank >= nranks) {
+        log_error("api", "coll_comm_create_handles: %s",
+                  !comm        ? "comm is NULL"
+                  : !handles   ? "handles is NULL"
+                  : nranks < 1 ? "nranks must be 1 or more"
+                               : "rank must be within 0 to nranks - 1");
+        return COLL_ERR_INVALID;
+    }
+    rc = take_config(config, &options);
+    boot.timeout = options.timeout;
+    if (rc == COLL_OK)
+        rc = coll__boot_open_handles(&boot, handles, nranks, rank, uuid);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
+}
+
+int coll_comm_create_handles(struct coll_comm **comm, int nranks,
+                             const struct coll_handle handles[], int rank,
+                             uint64_t uuid, const struct coll_config *config)
+{
+    return coll__log_done(
+        create_handles(comm, nranks, handles, rank, uuid, config));
+}
+
 static int create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
                       const struct coll_config *config)
 {

@@ -77,6 +77,11 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout);
 int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
                        int nranks, int rank, double timeout);
 
+/* Open the rendezvous of the processes with these handles, within boot->timeout. */
+int coll__boot_open_handles(struct coll__boot *boot,
+                            const struct coll_handle handles[], int nranks,
+                            int rank, uint64_t uuid);
+
 /* Free the socket that awaits an id's rank 0.  Does nothing if rank 0 has joined, or the
  * id is zero. */
 void coll__boot_free_id(const struct coll_unique_id *id);

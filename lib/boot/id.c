@@ -4,7 +4,7 @@
  * The process that makes an id listens from then on.  Connections wait in the socket's
  * queue, unread, until rank 0 joins in this process (or in a child that it forks).
  */
-#include "lib/net/auth.h"
+#include "lib/boot/id.h"
 #include "lib/net/reactor.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/trace/log.h"
@@ -16,16 +16,6 @@
 
 #define ID_MAGIC "COLLid01"
 
-/* What a unique id holds; no padding. */
-struct id {
-    char magic[8];
-    uint8_t n_addrs, unused[7];
-    struct coll__addr addrs[COLL__MAX_ADDRS];
-    unsigned char secret[COLL__SECRET_BYTES];
-};
-
-_Static_assert(sizeof(struct id) <= COLL_UNIQUE_ID_BYTES, "id too long");
-
 /* An id of this process that awaits its rank 0; under the reactor's lock. */
 struct pending {
     unsigned char secret[COLL__SECRET_BYTES];
@@ -36,7 +26,7 @@ struct pending {
 
 static struct pending *pending;
 
-static int remember(const struct id *id, int fd)
+static int remember(const struct coll__id *id, int fd)
 {
     struct pending *p = malloc(sizeof(*p));
 
@@ -56,7 +46,7 @@ static int remember(const struct id *id, int fd)
 
 /* Take the socket on which this id awaits its rank 0, or -1.  A rank other than 0
  * closes a copy that it inherited. */
-static int take_socket(const struct id *id, int rank)
+static int take_socket(const struct coll__id *id, int rank)
 {
     struct pending **at = &pending, *p;
     int fd = -1;
@@ -81,7 +71,7 @@ static int take_socket(const struct id *id, int rank)
 
 static int make_id(struct coll_unique_id *out)
 {
-    struct id id = {.magic = ""};
+    struct coll__id id = {.magic = ""};
     int fd, status;
 
     if (!out) {
@@ -119,11 +109,16 @@ static const struct coll__boot_ops id_ops = {
     .close = coll__rendezvous_close,
 };
 
-static int read_id(const struct coll_unique_id *in, struct id *id)
+int coll__id_read(const void *bytes, const char *magic, struct coll__id *id)
 {
-    memcpy(id, in, sizeof(*id));
-    if (!memcmp(id->magic, ID_MAGIC, sizeof(id->magic)) && id->n_addrs &&
-        id->n_addrs <= COLL__MAX_ADDRS)
+    memcpy(id, bytes, sizeof(*id));
+    return !memcmp(id->magic, magic, sizeof(id->magic)) && id->n_addrs &&
+           id->n_addrs <= COLL__MAX_ADDRS;
+}
+
+static int read_id(const struct coll_unique_id *in, struct coll__id *id)
+{
+    if (coll__id_read(in, ID_MAGIC, id))
         return COLL_OK;
     log_error("boot",
               "this is no unique id of this libcoll; rank 0 makes "
@@ -144,7 +139,7 @@ static int check_place(int nranks, int rank)
 
 void coll__boot_free_id(const struct coll_unique_id *unique)
 {
-    struct id id;
+    struct coll__id id;
     int fd;
 
     memcpy(&id, unique, sizeof(id));
@@ -156,7 +151,7 @@ void coll__boot_free_id(const struct coll_unique_id *unique)
 
 static int free_id(const struct coll_unique_id *unique)
 {
-    struct id id;
+    struct coll__id id;
     int status;
 
     if (!unique) {
@@ -181,7 +176,7 @@ int coll__boot_open_id(struct coll__boot *boot,
 {
     struct coll__rendezvous_spec spec = {
         .rank = rank, .size = nranks, .n_ports = 1};
-    struct id id;
+    struct coll__id id;
     int status = read_id(unique, &id);
 
     if (!status)

@@ -28,6 +28,7 @@ struct coll__rendezvous_spec {
     int n_addrs, n_ports;
     int listen_fd; /* rank 0: a socket that listens already, or -1 */
     int is_brief;  /* listen_fd serves this rendezvous only, and listens already */
+    int is_home;   /* rank 0 listens there already, for good (handle.c) */
     int knows_ended; /* the launcher tells which ranks have ended (ended.h) */
     int n_seats;   /* most ranks that wait at rank 0 at a time; 0: the default */
 };

@@ -118,9 +118,10 @@ static int not_found(const struct coll__rendezvous_spec *spec, double timeout,
                           connector->n_ports > 1 /* or a neighbour's */
                       ? "is rank 0 running? and "
                       : "",
-                  connector->is_strange ? spec->remedy
-                                        : "is rank 0 running, and its address "
-                                          "reachable from here?");
+                  connector->is_strange || spec->is_home
+                      ? spec->remedy
+                      : "is rank 0 running, and its address "
+                        "reachable from here?");
     else if (fd == COLL_ERR_PEER)
         log_error("boot", "rank 0 rejected rank %d (%s)%s%s", spec->rank,
                   connector->why, connector->is_otherwise ? "" : "; ",

@@ -345,6 +345,8 @@ static int open_door(const struct coll__rendezvous_spec *spec)
 
     if (spec->listen_fd >= 0)
         return coll__listener_adopt(spec->listen_fd, spec->is_brief);
+    if (spec->is_home)
+        return COLL_OK;
     for (int i = 0; status && i < n; i++) {
         struct coll__addr at = spec->addrs[i / spec->n_ports];
         int port = coll__net_port(&at) + i % spec->n_ports;

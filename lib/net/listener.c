@@ -123,7 +123,7 @@ static int is_early(const struct coll__hello *hello)
         return 0;
     for (struct coll__gate *g = listener.gates; g; g = g->next)
         if (!memcmp(g->group, hello->group, COLL__GROUP_BYTES) &&
-            generation > g->generation)
+            (g->kind == GATE_HOME || generation > g->generation))
             return 1;
     for (int i = 0; i < MAX_PAST && i < listener.n_past; i++)
         if (!memcmp(listener.past[i].group, hello->group, COLL__GROUP_BYTES) &&

@@ -22,8 +22,9 @@
 enum coll__listener_kind {
     GATE_BOOT,
     GATE_CTRL,
-    GATE_DATA
-}; /* what it is for */
+    GATE_DATA,
+    GATE_HOME /* ranks of its group may come before their rendezvous begins */
+};            /* what it is for */
 
 /* The connector's first message, as it travels; integers little-endian. */
 struct coll__hello {

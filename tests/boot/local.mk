@@ -20,6 +20,9 @@ tests_boot_test_scale_LDADD = $(check_lib)
 unit_tests += tests/boot/test_join
 tests_boot_test_join_CFLAGS = $(check_cflags)
 tests_boot_test_join_LDADD = libworld.la $(check_lib)
+unit_tests += tests/boot/test_handles
+tests_boot_test_handles_CFLAGS = $(check_cflags)
+tests_boot_test_handles_LDADD = libworld.la $(check_lib)
 endif
 check_PROGRAMS += tests/boot/boot_probe
 tests_boot_boot_probe_LDADD = libcore.la

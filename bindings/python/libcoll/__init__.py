@@ -15,13 +15,13 @@ from .errors import AbortedError, BootstrapError, DeadlineError, Error, Internal
 from .errors import InvalidError, MismatchError, OutOfMemoryError, PeerError
 from .errors import SystemCallError, TransportError, UnsupportedError
 from .ops import Op
-from .process import mem_alloc, set_log_handler, unique_id, unique_id_free
+from .process import handle, mem_alloc, set_log_handler, unique_id, unique_id_free
 from .request import Request, group
 
 __version__: str = _lib.lib.coll_version().decode()
 
 __all__ = ["Communicator", "Op", "PlanInfo", "Request", "group", "mem_alloc"]
-__all__ += ["set_log_handler", "unique_id", "unique_id_free"]
+__all__ += ["handle", "set_log_handler", "unique_id", "unique_id_free"]
 __all__ += ["Error", "InvalidError", "OutOfMemoryError", "SystemCallError", "PeerError"]
 __all__ += ["DeadlineError", "MismatchError", "UnsupportedError", "AbortedError"]
 __all__ += ["BootstrapError", "TransportError", "InternalError"]

@@ -44,6 +44,7 @@ _FUNCTIONS = """
     version s | strerror s i | last_error s | set_log_handler v p p
     type_name s i | type_size n i | op_name s i | collective_name s i
     get_unique_id i p | unique_id_free i p
+    comm_handle i p | comm_create_handles i p i p i u64 p
     comm_create i p i p i p | comm_create_env i p p | comm_create_oob i p p p
     comm_split i p i i p | comm_dup i p p | comm_destroy i p
     comm_rank i p | comm_size i p | comm_local_rank i p | comm_local_size i p

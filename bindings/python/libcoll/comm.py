@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_void_p
 from itertools import count
 from operator import attrgetter
@@ -154,6 +154,18 @@ class Communicator(Operations):
     def from_id(cls, id: bytes, rank: int, size: int, **config: Any) -> Communicator:
         """Join the group of an id, which unique_id() has made in the process of rank 0."""
         return cls._make(config, lib.coll_comm_create, size, id_of(id), rank)
+
+    @classmethod
+    def from_handles(
+        cls, handles: Sequence[bytes], rank: int, uuid: int, **config: Any
+    ) -> Communicator:
+        """Form a group of the processes with these handles, of which handle() gives one each.
+
+        rank is the place of this process's own.  uuid names the group; each serves once.
+        """
+        joined = b"".join(id_of(h, "a handle of handle()") for h in handles)
+        create, size = lib.coll_comm_create_handles, len(handles)
+        return cls._make(config, create, size, joined, rank, uuid)
 
     @classmethod
     def from_allgather(

@@ -20,10 +20,10 @@ _HANDLER = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_char_p, c_void_p)
 _handlers: list[Any] = []  # a thread may still be in a former one
 
 
-def id_of(id: bytes) -> bytes:
-    """Return the id if it has the length of one."""
+def id_of(id: bytes, maker: str = "an id of unique_id()") -> bytes:
+    """Return the id, or a handle, if it has the length of one."""
     if len(id) != 128:
-        raise ValueError(f"an id of unique_id() has 128 bytes, not {len(id)}")
+        raise ValueError(f"{maker} has 128 bytes, not {len(id)}")
     return id
 
 
@@ -32,6 +32,13 @@ def unique_id() -> bytes:
     id = ctypes.create_string_buffer(128)
     check(lib.coll_get_unique_id(id))
     return id.raw
+
+
+def handle() -> bytes:
+    """Return the handle of this process, at which groups can meet.  Pass it on in private."""
+    handle = ctypes.create_string_buffer(128)
+    check(lib.coll_comm_handle(handle))
+    return handle.raw
 
 
 def unique_id_free(id: bytes) -> None:

@@ -435,6 +435,17 @@ def test_communicators_from_ids_and_exchanges(comm):
     libcoll.unique_id_free(libcoll.unique_id())
 
 
+def test_communicators_from_handles(comm):
+    rows = comm.allgather(numpy.frombuffer(libcoll.handle(), "u1"))
+    handles, back = [row.tobytes() for row in rows], comm.size - 1 - comm.rank
+    join = libcoll.Communicator.from_handles
+    with join(handles, comm.rank, 1) as one, join(handles[::-1], back, 2, timeout=60) as other:
+        equal(one.allreduce(numpy.ones(1)), [comm.size])
+        equal(other.allgather(numpy.full(1, comm.rank)).ravel(), range(comm.size)[::-1])
+    raises(ValueError, "128 bytes", join, [b""], 0, 3)
+    raises(libcoll.InvalidError, "none of this libcoll", join, [bytes(128)], 0, 3)
+
+
 def test_log_lines(comm):
     lines = []
     libcoll.set_log_handler(lambda *line: lines.append(line))
