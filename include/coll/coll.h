@@ -28,8 +28,9 @@
 extern "C" {
 #endif
 
-struct coll_comm;    /* a communicator: a group of ranks */
-struct coll_request; /* one operation, which can be started many times */
+struct coll_comm;     /* a communicator: a group of ranks */
+struct coll_request;  /* one operation, which can be started many times */
+struct coll_creation; /* of a communicator, which goes on beside its caller */
 
 /* ---- status codes ------------------------------------------------------- *
  *
@@ -531,6 +532,56 @@ int coll_comm_create_handles(struct coll_comm **comm, int nranks,
  */
 int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config);
+
+/* How a communicator is made: by an id, by handles, or, with both NULL, as the
+ * launcher describes it.
+ *
+ * Set size = sizeof(struct coll_create_args), and the fields that are not needed
+ * to 0.
+ */
+struct coll_create_args {
+    size_t size;
+    int nranks, rank; /* with id or handles */
+    const struct coll_unique_id *id;
+    const struct coll_handle *handles; /* [nranks] */
+    uint64_t uuid;                     /* with handles */
+    const struct coll_config *config;  /* or NULL */
+};
+
+/* Begin to make a communicator, and return at once.
+ *
+ * Shapes:    args as for coll_comm_create(), coll_comm_create_handles() or
+ *            coll_comm_create_env().
+ * Result:    *creation goes on in a thread of its own, with this thread's
+ *            current GPU, until coll_comm_create_test() has told its end.
+ * Ownership: What args points to is copied.  *creation is the caller's, until
+ *            coll_comm_create_test() has told its end.
+ * Errors:    On an error nothing was begun.
+ *            COLL_ERR_INVALID: an argument is wrong.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_SYSTEM: no thread could be started.
+ * Threads:   Any.
+ * See:       coll_comm_create_test().
+ */
+int coll_comm_create_start(const struct coll_create_args *args,
+                           struct coll_creation **creation);
+
+/* Ask whether a communicator has been made.
+ *
+ * Result:    COLL_OK: *comm is ready for operations, and creation is freed.
+ *            COLL_IN_PROGRESS: it is not ready yet.  It is within the deadline
+ *            of its config, with COLL_OK or an error.
+ * Ownership: creation is freed by every result but COLL_IN_PROGRESS and
+ *            COLL_ERR_INVALID for an argument of this call.  *comm is the
+ *            caller's, to end with coll_comm_destroy().
+ * Errors:    As coll_comm_create(), coll_comm_create_handles() or
+ *            coll_comm_create_env().
+ * Threads:   One caller at a time a creation.
+ * Cost:      Does not wait.
+ * See:       coll_comm_create_start().
+ */
+int coll_comm_create_test(struct coll_creation *creation,
+                          struct coll_comm **comm);
 
 /* A way of the caller's own to exchange a few bytes among the ranks.
  *

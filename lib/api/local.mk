@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/attachments.c \
 	%D%/coll.c \
 	%D%/comms.c \
+	%D%/creation.c \
 	%D%/feature.c \
 	%D%/mem_alloc.c \
 	%D%/mem_stats.c \

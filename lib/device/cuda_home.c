@@ -6,6 +6,8 @@
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
+#include "lib/device/cuda_stream.h"
+#include "lib/device/device.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>
@@ -79,6 +81,27 @@ void coll__cuda_go_out(int was)
         return;
     cuda->cuThreadExchangeStreamCaptureMode(&mode);
     cuda->cuCtxPopCurrent(&ctx);
+}
+
+void *coll__cuda_context(void)
+{
+    const struct coll__cuda *cuda = NULL;
+    CUcontext context = NULL;
+
+    coll__cuda_look();
+    if (atomic_load_explicit(&coll__device_is_here, memory_order_relaxed))
+        cuda = coll__cuda_driver(NULL, 0);
+    if (!cuda || cuda->cuCtxGetCurrent(&context))
+        return NULL;
+    return context;
+}
+
+void coll__cuda_use_context(void *context)
+{
+    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
+
+    if (cuda)
+        cuda->cuCtxPushCurrent(context);
 }
 
 /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED.  Headers have it from 13.0 on; drivers that do not

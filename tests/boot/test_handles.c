@@ -169,6 +169,92 @@ START_TEST(a_child_has_its_own)
 }
 END_TEST
 
+/* Begin two communicators at once, and end them as they come. */
+static int begin_two(struct world_rank *me)
+{
+    struct coll_handle handles[MOST];
+    struct coll_creation *creations[2];
+    struct coll_comm *comms[2];
+    int status[2] = {COLL_IN_PROGRESS, COLL_IN_PROGRESS};
+
+    WORLD_CHECK(me, !all_handles(me, handles));
+    for (uint64_t k = 0; k < 2; k++) {
+        struct coll_config config = {.size = sizeof(config), .timeout = 50};
+        struct coll_create_args args = {.size = sizeof(args),
+                                        .nranks = me->size,
+                                        .rank = me->rank,
+                                        .handles = handles,
+                                        .uuid = (k + (uint64_t)me->rank) % 2,
+                                        .config = &config};
+        int which = (int)args.uuid;
+
+        WORLD_CHECK(me, !coll_comm_create_start(&args, &creations[which]));
+        memset(&config, 0xff, sizeof(config));
+    }
+    for (int n = 0; n < 2; usleep(100))
+        for (int k = 0; k < 2; k++)
+            if (status[k] == COLL_IN_PROGRESS) {
+                status[k] = coll_comm_create_test(creations[k], &comms[k]);
+                n += status[k] != COLL_IN_PROGRESS;
+            }
+    for (int k = 0; k < 2; k++) {
+        WORLD_CHECK(me, status[k] == COLL_OK && !world_sum(comms[k], 5));
+        WORLD_CHECK(me, !coll_comm_destroy(comms[k]));
+    }
+    return 0;
+}
+
+START_TEST(creations_go_on_beside_their_caller)
+{
+    ck_assert_int_eq(world_fork(sizes[_i], begin_two, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* A lone rank by the launcher's environment, and one whose peer never comes. */
+static int begin_others(struct world_rank *me)
+{
+    struct coll_config config = {.size = sizeof(config), .timeout = 0.5};
+    struct coll_create_args args = {.size = sizeof(args), .config = &config};
+    struct coll_creation *creation;
+    struct coll_comm *comm;
+    struct coll_unique_id id;
+    int status;
+
+    WORLD_CHECK(me, !coll_comm_create_start(&args, &creation));
+    EXPECT(me, coll_comm_create_test(creation, NULL), COLL_ERR_INVALID,
+           "comm is NULL");
+    while ((status = coll_comm_create_test(creation, &comm)) ==
+           COLL_IN_PROGRESS)
+        usleep(100);
+    WORLD_CHECK(me, !status && coll_comm_size(comm) == 1);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, !coll_get_unique_id(&id));
+    args.id = &id;
+    args.nranks = 2;
+    WORLD_CHECK(me, !coll_comm_create_start(&args, &creation));
+    while ((status = coll_comm_create_test(creation, &comm)) ==
+           COLL_IN_PROGRESS)
+        usleep(1000);
+    EXPECT(me, status, COLL_ERR_BOOTSTRAP, "rank 1");
+    args.rank = 2;
+    EXPECT(me, coll_comm_create_start(&args, &creation), COLL_ERR_INVALID,
+           "0 to nranks - 1");
+    args.handles = (const struct coll_handle *)&id;
+    EXPECT(me, coll_comm_create_start(&args, &creation), COLL_ERR_INVALID,
+           "not both");
+    EXPECT(me, coll_comm_create_start(NULL, &creation), COLL_ERR_INVALID,
+           "args is NULL");
+    EXPECT(me, coll_comm_create_test(NULL, &comm), COLL_ERR_INVALID,
+           "creation is NULL");
+    return 0;
+}
+
+START_TEST(creations_end_with_what_the_call_would_return)
+{
+    ck_assert_int_eq(world_fork(1, begin_others, NULL, DEADLINE), 0);
+}
+END_TEST
+
 static int wrong(struct world_rank *me)
 {
     struct coll_handle handles[MOST], none = {{0}};
@@ -216,6 +302,8 @@ int main(void)
     tcase_add_test(c, ranks_may_come_before_rank_0);
     tcase_add_test(c, survivors_form_anew);
     tcase_add_test(c, a_child_has_its_own);
+    tcase_add_loop_test(c, creations_go_on_beside_their_caller, 0, N_SIZES);
+    tcase_add_test(c, creations_end_with_what_the_call_would_return);
     tcase_add_test(c, wrong_calls_are_refused);
     return suite_run(suite);
 }
