@@ -16,7 +16,7 @@
 #define MOST_IDLE 1e6 /* ms */
 
 /* Texts of the help that depend on the program; describe() fills them in. */
-static char types[128], ops[160], first[24], last[24], warmup[24], iters[96];
+static char types[192], ops[160], first[24], last[24], warmup[24], iters[96];
 
 /* ---- values that need a look ------------------------------------------- */
 

@@ -27,12 +27,69 @@
     X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t)          \
         X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
 
-static void store(enum coll_type type, long value, void *to)
+/* A number stands for a complex number with the opposite as its imaginary part; for
+ * products it is the exponent of 1 + 2i, whose powers have no part that is 0. */
+static void store_complex(enum coll_type type, enum coll_op op, long value,
+                          void *to)
+{
+    int is_power = op == COLL_PROD;
+    double wide[2] = {is_power ? 1 : (double)value,
+                      is_power ? 0 : (double)-value};
+    float narrow[2];
+
+    for (long n = 0; is_power && n < value; n++) {
+        double last = wide[0];
+
+        wide[0] -= 2 * wide[1];
+        wide[1] += 2 * last;
+    }
+    narrow[0] = (float)wide[0];
+    narrow[1] = (float)wide[1];
+    memcpy(to, type == COLL_C64 ? (void *)narrow : (void *)wide,
+           coll_type_size(type));
+}
+
+#define INDICES 8
+
+/* A number's last bits stand for an index, the others for a value.  The least number is
+ * then the result of a minloc; the greatest is that of a maxloc, if the indices are
+ * stored backwards. */
+static void store_pair(enum coll_type type, enum coll_op op, long value,
+                       void *to)
+{
+    int32_t index = (int32_t)(value % INDICES);
+    int32_t whole = (int32_t)(value / INDICES);
+    float narrow = (float)whole;
+    double wide = (double)whole;
+    size_t size = type == COLL_F64_I32 ? sizeof(wide) : sizeof(whole);
+
+    if (op == COLL_MAXLOC)
+        index = INDICES - 1 - index;
+    memset(to, 0, coll_type_size(type)); /* and the padding */
+    memcpy(to,
+           type == COLL_F64_I32   ? (void *)&wide
+           : type == COLL_F32_I32 ? (void *)&narrow
+                                  : (void *)&whole,
+           size);
+    memcpy((char *)to + size, &index, sizeof(index));
+}
+
+/* Store what the number stands for in an operation's input and result. */
+static void store(enum coll_type type, enum coll_op op, long value, void *to)
 {
     uint16_t half;
     uint8_t byte;
 
     switch (type) {
+    case COLL_C64:
+    case COLL_C128:
+        store_complex(type, op, value, to);
+        return;
+    case COLL_F32_I32:
+    case COLL_F64_I32:
+    case COLL_I32_I32:
+        store_pair(type, op, value, to);
+        return;
 #define X(id, T)                                                               \
     case COLL_##id: {                                                          \
         T number = (T)value;                                                   \
@@ -60,10 +117,20 @@ static void store(enum coll_type type, long value, void *to)
     }
 }
 
+static int is_pair(enum coll_type type)
+{
+    return type == COLL_F32_I32 || type == COLL_F64_I32 || type == COLL_I32_I32;
+}
+
+static int is_complex(enum coll_type type)
+{
+    return type == COLL_C64 || type == COLL_C128;
+}
+
 static int is_unsigned(enum coll_type type)
 {
     return type == COLL_U8 || type == COLL_U16 || type == COLL_U32 ||
-           type == COLL_U64 || type == COLL_BOOL;
+           type == COLL_U64 || type == COLL_BOOL || is_pair(type);
 }
 
 /* Whole numbers up to this one, and sums up to it, are exact. */
@@ -125,6 +192,8 @@ static long prod_value(const struct bench_case *c, int rank, uint32_t at)
 {
     uint32_t random = mix(at, (uint32_t)rank, c->salt);
 
+    if (is_complex(c->type)) /* exponents, see store_complex() */
+        return rank < 6 && random & 1;
     if (rank < 6 && random & 1)
         return 2;
     return random & 2 && !is_unsigned(c->type) ? -1 : 1;
@@ -182,14 +251,16 @@ long bench_value(const struct bench_case *c, int rank, size_t index)
     return within(c, mix(at, (uint32_t)rank, c->salt), exact_limit(c->type));
 }
 
-static long combine(enum coll_op op, long a, long b)
+static long combine(const struct bench_case *c, long a, long b)
 {
-    switch (op) {
+    switch (c->op) {
     case COLL_PROD:
-        return a * b;
+        return is_complex(c->type) ? a + b : a * b;
     case COLL_MIN:
+    case COLL_MINLOC:
         return a < b ? a : b;
     case COLL_MAX:
+    case COLL_MAXLOC:
         return a > b ? a : b;
     case COLL_BAND:
         return a & b;
@@ -213,7 +284,7 @@ long bench_reduced_first(const struct bench_case *c, int n, size_t index)
     long value = bench_value(c, 0, index);
 
     for (int r = 1; r < n; r++)
-        value = combine(c->op, value, bench_value(c, r, index));
+        value = combine(c, value, bench_value(c, r, index));
     return value;
 }
 
@@ -244,12 +315,12 @@ size_t bench_uneven(const struct bench_case *c, int from, int to)
 static char *make_period(const struct bench_case *c, bench_value_fn *value,
                          int rank, size_t *n)
 {
-    static _Thread_local char period[PERIOD * 8];
+    static _Thread_local char period[PERIOD * 16];
     size_t size = coll_type_size(c->type);
 
     *n = c->count < PERIOD ? c->count : PERIOD;
     for (size_t i = 0; i < *n; i++)
-        store(c->type, value(c, rank, i), period + i * size);
+        store(c->type, c->op, value(c, rank, i), period + i * size);
     return period;
 }
 

@@ -150,7 +150,7 @@ static inline int coll__stream_is_hosts(const struct coll__stream_tp *tp,
 {
     return work->kind == WORK_COPY
                ? tp->has_no_kernels && work->is_dst_host && work->is_src_host
-               : work->fn || tp->has_no_kernels;
+               : work->fn || work->is_hosts || tp->has_no_kernels;
 }
 
 /* Return the registration that holds all len bytes at ptr, or NULL. */

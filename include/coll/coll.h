@@ -64,7 +64,11 @@ enum coll_status {
  * Integers, IEEE 754 floating-point numbers of 16, 32 and 64 bits, bfloat16, and
  * the 8-bit floating-point numbers of OCP: f8e4m3, which has no infinities (a
  * larger number than 448 becomes a NaN), and f8e5m2.  bool is a byte: 0 is false,
- * any other number is true, and a reduction gives 0 or 1.
+ * any other number is true, and a reduction gives 0 or 1.  c64 and c128 are complex
+ * numbers: two f32 or two f64, the real part first, as C's float complex and double
+ * complex have them.  f32_i32, f64_i32 and i32_i32 are pairs of a value and an index,
+ * such as struct { float value; int32_t index; }.  f64_i32 has 4 more bytes behind the
+ * index, as C's struct has; a reduction sets them to 0.
  */
 
 /* X(name, text, bytes): each line is an element type. */
@@ -83,7 +87,12 @@ enum coll_status {
     X(F64, "f64", 8)                                                           \
     X(BOOL, "bool", 1)                                                         \
     X(F8E4M3, "f8e4m3", 1)                                                     \
-    X(F8E5M2, "f8e5m2", 1)
+    X(F8E5M2, "f8e5m2", 1)                                                     \
+    X(C64, "c64", 8)                                                           \
+    X(C128, "c128", 16)                                                        \
+    X(F32_I32, "f32_i32", 8)                                                   \
+    X(F64_I32, "f64_i32", 16)                                                  \
+    X(I32_I32, "i32_i32", 8)
 
 enum coll_type {
 #define COLL_ENUMERATOR(name, text, bytes) COLL_##name,
@@ -105,8 +114,15 @@ enum coll_type {
  * Of bool, COLL_SUM and COLL_MAX are "or", COLL_PROD and COLL_MIN are "and".
  * COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and take integers and bool.
  * COLL_LAND, COLL_LOR and COLL_LXOR are logical: an element that is not zero is
- * true, a NaN too, and the result is 1 or 0.  In a communicator of one rank every
- * reduction operation copies its input.
+ * true, a NaN too, and the result is 1 or 0.
+ * Complex numbers have COLL_SUM, COLL_PROD and COLL_AVG.  A product is
+ * (ac - bd) + (ad + bc)i, each operation rounded by itself.
+ * COLL_MINLOC and COLL_MAXLOC are for pairs, which have no other operation.  The result
+ * is the pair with the least or the greatest value; of pairs with equal values, that
+ * with the least index.  -0 equals +0; if the indices are equal too, the least is -0
+ * and the greatest +0.  A NaN comes before every number, and the result is then a NaN
+ * with the least index that a NaN has.  So no result depends on the order of the ranks.
+ * In a communicator of one rank every reduction operation copies its input.
  *
  * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
  * whatever state the program has set by fesetround() or as flush-to-zero.
@@ -124,7 +140,9 @@ enum coll_type {
     X(BXOR, "bxor")                                                            \
     X(LAND, "land")                                                            \
     X(LOR, "lor")                                                              \
-    X(LXOR, "lxor")
+    X(LXOR, "lxor")                                                            \
+    X(MINLOC, "minloc")                                                        \
+    X(MAXLOC, "maxloc")
 
 enum coll_op {
 #define COLL_ENUMERATOR(name, text) COLL_##name,
@@ -774,7 +792,8 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
 
 /* Make an operation that multiplies each rank's input by a scalar and sums up.
  *
- * Shapes:    *scalar is one element of type; each rank may have another one.
+ * Shapes:    *scalar is one element of type, also of a complex one; each rank
+ *            may have another one.
  * Result:    *op can be used with this type only, in any communicator of this
  *            process.  Each product is rounded to the type, or wraps for
  *            integers, before it is summed.  Input buffers are only read,
@@ -784,7 +803,7 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  *            uses it.  Requests that were made with it stay valid.
  * Errors:    On an error *op is untouched.
  *            COLL_ERR_INVALID: an argument is NULL or unknown, or type is
- *            COLL_BOOL.
+ *            COLL_BOOL or a pair.
  *            COLL_ERR_NOMEM: there are already 1,000 such operations.
  * Threads:   Any.
  * See:       coll_op_destroy().
@@ -794,7 +813,8 @@ int coll_op_create_premul(const void *scalar, enum coll_type type,
 
 /* Make an operation of the caller's own function.
  *
- * Shapes:    fn must be associative.  commutes = 0 combines strictly in the
+ * Shapes:    fn must be associative; it is told the type of each call, so one
+ *            operation can serve several types.  commutes = 0 combines strictly in the
  *            order of the ranks; 1 leaves the order to the library.  Every rank
  *            passes the same value.
  * Result:    *op can be used with any type, in any communicator of this

@@ -74,6 +74,10 @@ static inline enum coll_type coll_cuda_type(cudaDataType_t type)
         return COLL_F8E4M3;
     case CUDA_R_8F_E5M2:
         return COLL_F8E5M2;
+    case CUDA_C_32F:
+        return COLL_C64;
+    case CUDA_C_64F:
+        return COLL_C128;
     default:
         return COLL_N_TYPES;
     }

@@ -35,7 +35,7 @@ static int create_premul(const void *scalar, enum coll_type type,
                   (int)type);
         return COLL_ERR_INVALID;
     }
-    if (coll__type_kind(type) == KIND_BOOL) {
+    if (coll__type_kind(type) & (KIND_BOOL | KIND_PAIR)) {
         log_error("op", "coll_op_create_premul: %s is no number",
                   coll_type_name(type));
         return COLL_ERR_INVALID;

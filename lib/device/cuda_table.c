@@ -30,6 +30,12 @@
     [COLL_##id] = {{NUMBER_OPS(own, plain), BITWISE_OPS},                      \
                    "coll_scale_" #own,                                         \
                    "coll_premul_" #plain}
+/* Complex numbers have the kernels of their parts, and none for products. */
+#define COMPLEX_ROW(id, part)                                                  \
+    [COLL_##id] = {                                                            \
+        {[COLL_SUM] = "coll_sum_" #part, [COLL_AVG] = "coll_sum_" #part},      \
+        "coll_scale_" #part,                                                   \
+        NULL}
 #define FLOAT_ROW(id, own)                                                     \
     [COLL_##id] = {                                                            \
         {NUMBER_OPS(own, own)}, "coll_scale_" #own, "coll_premul_" #own}
@@ -51,7 +57,10 @@ static const struct {
     FLOAT_ROW(F64, f64),
     FLOAT_ROW(F8E4M3, f8e4m3),
     FLOAT_ROW(F8E5M2, f8e5m2),
+    COMPLEX_ROW(C64, f32),
+    COMPLEX_ROW(C128, f64),
     [COLL_BOOL] = {{BOOL_OPS}, NULL, NULL},
+    [COLL_I32_I32] = {{NULL}, NULL, NULL}, /* and the other pairs */
 };
 
 const char *coll__cuda_reduce(enum coll_type type, enum coll_op op)

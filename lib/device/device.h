@@ -32,6 +32,7 @@ struct coll__work {
     coll_user_fn *fn;
     void *arg;
     unsigned is_src_left : 1;
+    unsigned is_hosts : 1; /* no device has a kernel for it */
     void *stream;
     /* of the stream's context, from coll__cuda_prepare(); NULL: they are looked for */
     const void *kernels;

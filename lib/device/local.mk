@@ -9,7 +9,7 @@ libcore_la_SOURCES += \
 	%D%/process.c %D%/process.h
 # reduction kernels, once per instruction set
 libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \
-	%D%/arith.h %D%/simd.h \
+	%D%/arith.h %D%/arith_two.h %D%/simd.h \
 	%D%/reduce_base.c %D%/reduce_avx2.c %D%/reduce_avx512.c
 
 # Device memory of CUDA, where configure found its headers; the kernels where it

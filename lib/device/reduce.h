@@ -7,7 +7,8 @@
  * Integers wrap.  Floats of 8 and 16 bits are widened to f32, combined and rounded back
  * to nearest even.  min and max of floats: a NaN on either side gives a NaN
  * (the quiet one without payload), and -0 is less than +0, so that the result
- * does not depend on the order of the operands.  land, lor and lxor: a NaN is
+ * does not depend on the order of the operands.  Complex numbers are summed and divided
+ * part by part.  land, lor and lxor: a NaN is
  * true, -0 is not.
  */
 #ifndef COLL_LIB_DEVICE_REDUCE_H
@@ -20,7 +21,8 @@ struct coll__kernels {
     const char *name; /* "avx2", as COLL_SIMD knows it */
     /* avg is sum; NULL where coll__op_takes() refuses */
     coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
-    coll__scale_fn *scale[COLL_N_TYPES]; /* and premul: NULL for bool */
+    coll__scale_fn
+        *scale[COLL_N_TYPES]; /* and premul: NULL for bool and pairs */
     coll__premul_fn *premul[COLL_N_TYPES];
     void (*copy_stream)(void *dst, const void *src, size_t len);
 };

@@ -13,6 +13,10 @@
     __attribute__((                                                            \
         target("avx512f,avx512bw,avx512dq,avx512vl" SIMD_PREFER_512)))
 
+/* gcc 12 fuses a product with a sum or difference beside it, in spite of
+ * -ffp-contract=off. */
+#define SET_NO_FMA SIMD_VECTORISE __attribute__((target("avx2")))
+
 SET_TARGET static void f16_widen_n(float *out, const half_anywhere *in,
                                    size_t n)
 {

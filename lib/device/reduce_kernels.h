@@ -5,9 +5,11 @@
  *   SET_TARGET   the attribute that lets the compiler use it
  *   f16_widen_n, f16_narrow_n   conversion of n elements
  *   stream_lines   copy of whole cache lines past the caches
+ * and, if the compiler may fuse products and sums in that set,
+ *   SET_NO_FMA   the attribute for one in which it does not
  * The other loops are plain; the compiler makes the vector code.
  */
-#include "lib/device/arith.h"
+#include "lib/device/arith_two.h"
 #include "lib/util/float_state.h"
 #include "lib/device/reduce.h"
 #include "lib/util/util.h"
@@ -20,6 +22,11 @@
 /* No kernel is inlined, so none of its arithmetic moves out of the floating-point state
  * that the caller sets. */
 #define KERNEL SET_TARGET __attribute__((noinline)) static
+
+#ifndef SET_NO_FMA
+#define SET_NO_FMA SET_TARGET
+#endif
+#define KERNEL_NO_FMA SET_NO_FMA __attribute__((noinline)) static
 
 /* name: dst[i] = expr of a = left[i] and b = right[i].  dst may be left or right:
  * then still no iteration reads an element that another one writes. */
@@ -165,6 +172,72 @@ INTEGER(U64, uint64_t, uint64_t)
 FLOAT(F32, float, f32)
 FLOAT(F64, double, f64)
 
+/* Sums and quotients of complex numbers are those of their parts.  If a product were fused
+ * with the sum, the result would depend on the order of the operands. */
+#define COMPLEX(id, number, T)                                                 \
+    KERNEL_NO_FMA void raw_prod_##id(void *dst, const void *left,              \
+                                     const void *right, size_t len)            \
+    {                                                                          \
+        typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
+        T *d = dst;                                                            \
+        const T *l = left;                                                     \
+        const anywhere *r = right;                                             \
+                                                                               \
+        SIMD_INDEPENDENT                                                       \
+        for (size_t i = 0; i < len / sizeof(T); i += 2) {                      \
+            struct number x = number##_prod((struct number){l[i], l[i + 1]},   \
+                                            (struct number){r[i], r[i + 1]});  \
+                                                                               \
+            d[i] = x.re;                                                       \
+            d[i + 1] = x.im;                                                   \
+        }                                                                      \
+    }                                                                          \
+    KERNEL_NO_FMA void raw_premul_##id(void *dst, const void *src, size_t len, \
+                                       const void *factor)                     \
+    {                                                                          \
+        typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
+        T *restrict d = dst;                                                   \
+        const anywhere *restrict s = src, *f = factor;                         \
+        struct number by = {f[0], f[1]};                                       \
+                                                                               \
+        for (size_t i = 0; i < len / sizeof(T); i += 2) {                      \
+            struct number x =                                                  \
+                number##_prod((struct number){s[i], s[i + 1]}, by);            \
+                                                                               \
+            d[i] = x.re;                                                       \
+            d[i + 1] = x.im;                                                   \
+        }                                                                      \
+    }                                                                          \
+    REDUCE_IN_STATE(prod_##id)                                                 \
+    PREMUL_IN_STATE(premul_##id)
+
+COMPLEX(C64, c64, float)
+COMPLEX(C128, c128, double)
+
+/* arith: the function of arith_two.h. */
+#define LOC(name, pair, arith)                                                 \
+    KERNEL void raw_##name(void *dst, const void *left, const void *right,     \
+                           size_t len)                                         \
+    {                                                                          \
+        struct pair *d = dst, b;                                               \
+        const struct pair *l = left;                                           \
+        const char *r = right;                                                 \
+                                                                               \
+        for (size_t i = 0; i < len / sizeof(b); i++) {                         \
+            memcpy(&b, r + i * sizeof(b), sizeof(b));                          \
+            d[i] = arith(l[i], b);                                             \
+        }                                                                      \
+    }                                                                          \
+    REDUCE_IN_STATE(name)
+
+#define PAIR(id, pair)                                                         \
+    LOC(minloc_##id, pair, pair##_minloc)                                      \
+    LOC(maxloc_##id, pair, pair##_maxloc)
+
+PAIR(F32_I32, f32_i32)
+PAIR(F64_I32, f64_i32)
+PAIR(I32_I32, i32_i32)
+
 /* Narrow floats pass through blocks of f32 that stay in the L1 cache. */
 #define BLOCK 256
 
@@ -305,7 +378,15 @@ SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
         [COLL_BXOR] = lxor_U8, [COLL_LAND] = land_U8, [COLL_LOR] = lor_U8,     \
         [COLL_LXOR] = lxor_U8}
 
-#define FOR_NUMBERS(name)                                                      \
+#define COMPLEX_ROW(id, part)                                                  \
+    [COLL_##id] = {[COLL_SUM] = sum_##part,                                    \
+                   [COLL_PROD] = prod_##id,                                    \
+                   [COLL_AVG] = sum_##part}
+
+#define PAIR_ROW(id)                                                           \
+    [COLL_##id] = {[COLL_MINLOC] = minloc_##id, [COLL_MAXLOC] = maxloc_##id}
+
+#define FOR_REALS(name)                                                        \
     [COLL_I8] = name##_I8, [COLL_U8] = name##_U8, [COLL_I16] = name##_I16,     \
     [COLL_U16] = name##_U16, [COLL_I32] = name##_I32, [COLL_U32] = name##_U32, \
     [COLL_I64] = name##_I64, [COLL_U64] = name##_U64, [COLL_F16] = name##_F16, \
@@ -315,12 +396,29 @@ SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
 
 const struct coll__kernels NAME(coll__kernels_, SET) = {
     .name = TEXT(SET),
-    .reduce = {INTEGER_ROW(I8), INTEGER_ROW(U8), INTEGER_ROW(I16),
-               INTEGER_ROW(U16), INTEGER_ROW(I32), INTEGER_ROW(U32),
-               INTEGER_ROW(I64), INTEGER_ROW(U64), FLOAT_ROW(F16),
-               FLOAT_ROW(BF16), FLOAT_ROW(F32), FLOAT_ROW(F64), BOOL_ROW,
-               FLOAT_ROW(F8E4M3), FLOAT_ROW(F8E5M2)},
-    .scale = {FOR_NUMBERS(scale)},
-    .premul = {FOR_NUMBERS(premul)},
+    .reduce = {INTEGER_ROW(I8),
+               INTEGER_ROW(U8),
+               INTEGER_ROW(I16),
+               INTEGER_ROW(U16),
+               INTEGER_ROW(I32),
+               INTEGER_ROW(U32),
+               INTEGER_ROW(I64),
+               INTEGER_ROW(U64),
+               FLOAT_ROW(F16),
+               FLOAT_ROW(BF16),
+               FLOAT_ROW(F32),
+               FLOAT_ROW(F64),
+               BOOL_ROW,
+               FLOAT_ROW(F8E4M3),
+               FLOAT_ROW(F8E5M2),
+               COMPLEX_ROW(C64, F32),
+               COMPLEX_ROW(C128, F64),
+               PAIR_ROW(F32_I32),
+               PAIR_ROW(F64_I32),
+               PAIR_ROW(I32_I32)},
+    .scale =
+        {FOR_REALS(scale), [COLL_C64] = scale_F32, [COLL_C128] = scale_F64},
+    .premul =
+        {FOR_REALS(premul), [COLL_C64] = premul_C64, [COLL_C128] = premul_C128},
     .copy_stream = copy_stream,
 };

@@ -50,13 +50,24 @@ int coll__prog_reads_direct(const struct coll__prog *prog, int i)
     return q->direct && q->direct[i].len;
 }
 
+/* Does the host do the step?  Of a premul, it does not do the sums. */
+static int is_hosts(const struct coll__prog *prog,
+                    const struct coll__step *step)
+{
+    struct coll__op op = {.base = prog->op.base};
+
+    return prog_work(step) == WORK_REDUCE && coll__op_is_hosts(&op, prog->type);
+}
+
 /* A fused step is one of the device's kernels. */
 static void find_joined(struct coll__prog *prog)
 {
     int has_kernels = !prog->routes->streams->has_no_kernels;
 
     for (int i = 0; i < prog->plan.n_steps && has_kernels; i++)
-        prog->on_stream->fused[i] = (unsigned char)coll__prog_fused(prog, i);
+        if (!is_hosts(prog, &prog->plan.steps[i]))
+            prog->on_stream->fused[i] =
+                (unsigned char)coll__prog_fused(prog, i);
 }
 
 static int number_messages(struct coll__prog *prog)
@@ -206,6 +217,7 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
         .fn = prog->op.fn,
         .arg = prog->op.arg,
         .is_src_left = step->src_first,
+        .is_hosts = is_hosts(prog, step),
         .stream = prog->run.stream,
         .is_dst_host = prog->on_stream->is_host[step->dst.buf],
         .is_src_host = prog->on_stream->is_host[step->src.buf],
@@ -272,6 +284,8 @@ static struct coll__work premul_of(const struct coll__prog *prog)
                                .len = prog->scaled_len,
                                .type = prog->type,
                                .scalar = prog->op.scalar,
+                               .is_hosts =
+                                   coll__op_is_hosts(&prog->op, prog->type),
                                .stream = prog->run.stream,
                                .is_src_host = prog->on_stream->is_scaled_host};
 }

@@ -34,6 +34,7 @@ struct coll__problem {
     enum coll_type type;
     enum coll_op op; /* SUM for premul-sum; lib/exec does a premul's scaling */
     int is_user_op;  /* use the caller's function; op is then SUM */
+    int is_hosts_op; /* the host does its steps also for streams (lib/type/op.h) */
     enum coll__order order;
     int root; /* or the peer of a send or receive */
     int nranks, rank;

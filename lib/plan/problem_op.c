@@ -7,7 +7,7 @@ static int order_matters(const struct coll__op *op, enum coll_type type)
 {
     if (op->fn)
         return 1;
-    return coll__type_is_float(type) &&
+    return coll__type_rounds(type) &&
            (op->base == COLL_SUM || op->base == COLL_PROD ||
             op->base == COLL_AVG);
 }
@@ -17,6 +17,7 @@ void coll__problem_set_op(const struct coll__op *op, int is_reproducible,
 {
     pb->op = op->base;
     pb->is_user_op = op->fn != NULL;
+    pb->is_hosts_op = coll__op_is_hosts(op, pb->type);
     if (!op->commutes)
         pb->order = ORDER_RANKS;
     else if (is_reproducible && order_matters(op, pb->type))

@@ -7,7 +7,7 @@
 #include "lib/type/op.h"
 
 /* Set the fields of a reduction's problem that follow from its operation: op,
- * is_user_op and order.  A premul operation never works in place; nor does an average
+ * is_user_op, is_hosts_op and order.  A premul operation never works in place; nor does an average
  * of f16 or bf16, which is one (coll__op_for()).
  *
  * Shapes:    pb->type and pb->in_place are set before;

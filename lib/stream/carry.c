@@ -39,6 +39,11 @@ static void count_graphs(struct coll_comm *comm, int has_graphs)
     carry->has_graphs = has_graphs;
 }
 
+static int has_hosts_steps(const struct coll__stream_call *call)
+{
+    return call->op.fn || call->pb.is_hosts_op;
+}
+
 /* The transport's is_carrier is changed here alone, with ownership; so the caller may
  * read it without. */
 int coll__carry_enter(struct coll_comm *comm, const struct coll__batch *batch)
@@ -47,7 +52,7 @@ int coll__carry_enter(struct coll_comm *comm, const struct coll__batch *batch)
     struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc;
 
-    if (!is_carrier(tp) && !(tp && batch->calls[0].op.fn))
+    if (!is_carrier(tp) && !(tp && has_hosts_steps(&batch->calls[0])))
         return COLL_OK;
     coll__owner_acquire(comm);
     tp->is_carrier = 1;

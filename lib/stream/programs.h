@@ -49,7 +49,7 @@ int coll__programs_failed(struct coll_comm *comm, int rc);
 static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
                                       const struct coll__problem *pb)
 {
-    return tp->kernel.most && !pb->is_user_op &&
+    return tp->kernel.most && !pb->is_user_op && !pb->is_hosts_op &&
            coll__problem_total(pb) <= tp->kernel.most;
 }
 

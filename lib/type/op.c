@@ -102,25 +102,38 @@ enum coll__kind coll__type_kind(enum coll_type type)
         return KIND_FLOAT;
     case COLL_BOOL:
         return KIND_BOOL;
+    case COLL_C64:
+    case COLL_C128:
+        return KIND_COMPLEX;
+    case COLL_F32_I32:
+    case COLL_F64_I32:
+    case COLL_I32_I32:
+        return KIND_PAIR;
     default:
         return KIND_INTEGER;
     }
 }
 
-int coll__type_is_float(enum coll_type type)
+int coll__type_rounds(enum coll_type type)
 {
-    return coll__type_kind(type) == KIND_FLOAT;
+    return (coll__type_kind(type) & (KIND_FLOAT | KIND_COMPLEX)) != 0;
 }
 
 static int kinds_of(const struct coll__op *op)
 {
     switch (op->base) {
+    case COLL_SUM:
+    case COLL_PROD:
+        return KIND_INTEGER | KIND_FLOAT | KIND_BOOL | KIND_COMPLEX;
     case COLL_AVG:
-        return KIND_INTEGER | KIND_FLOAT;
+        return KIND_INTEGER | KIND_FLOAT | KIND_COMPLEX;
     case COLL_BAND:
     case COLL_BOR:
     case COLL_BXOR:
         return KIND_INTEGER | KIND_BOOL;
+    case COLL_MINLOC:
+    case COLL_MAXLOC:
+        return KIND_PAIR;
     default:
         return KIND_INTEGER | KIND_FLOAT | KIND_BOOL;
     }
@@ -135,7 +148,20 @@ int coll__op_takes(const struct coll__op *op, enum coll_type type)
 
 const char *coll__op_kinds(const struct coll__op *op)
 {
-    return kinds_of(op) & KIND_FLOAT ? "numbers" : "integers and bool";
+    int kinds = kinds_of(op);
+
+    if (kinds & KIND_COMPLEX)
+        return "numbers";
+    if (kinds & KIND_PAIR)
+        return "pairs of a value and an index";
+    return kinds & KIND_FLOAT ? "real numbers" : "integers and bool";
+}
+
+int coll__op_is_hosts(const struct coll__op *op, enum coll_type type)
+{
+    if (coll__type_kind(type) == KIND_COMPLEX)
+        return op->base == COLL_PROD || op->is_premul;
+    return coll__type_kind(type) == KIND_PAIR && !op->fn;
 }
 
 uint8_t coll__op_code(const struct coll__op *op)

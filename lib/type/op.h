@@ -18,7 +18,7 @@ struct coll__op {
     int commutes;
     int is_premul; /* multiply IN by scalar first; for `type` only */
     enum coll_type type;
-    unsigned char scalar[8];
+    unsigned char scalar[16];
 };
 
 /* Look an operation up: a built-in one or a handle.
@@ -55,18 +55,28 @@ int coll__op_add(const struct coll__op *op, enum coll_op *out);
 int coll__op_remove(enum coll_op op);
 
 /* Kinds of types, as bits. */
-enum coll__kind { KIND_INTEGER = 1, KIND_FLOAT = 2, KIND_BOOL = 4 };
+enum coll__kind {
+    KIND_INTEGER = 1,
+    KIND_FLOAT = 2,
+    KIND_BOOL = 4,
+    KIND_COMPLEX = 8,
+    KIND_PAIR = 16 /* a value and an index */
+};
 
 enum coll__kind coll__type_kind(enum coll_type type);
 
-/* Say whether a type is a floating-point one. */
-int coll__type_is_float(enum coll_type type);
+/* Does the order matter in which numbers of the type are added? */
+int coll__type_rounds(enum coll_type type);
 
 /* Say whether the operation is defined for that type. */
 int coll__op_takes(const struct coll__op *op, enum coll_type type);
 
 /* Name the kinds of types that it is defined for: "integers and bool". */
 const char *coll__op_kinds(const struct coll__op *op);
+
+/* Does only the host have a kernel for the built-in operation?  Then it does the steps of
+ * streams, too. */
+int coll__op_is_hosts(const struct coll__op *op, enum coll_type type);
 
 /* Return the signature's op for the operation (signature.h). */
 uint8_t coll__op_code(const struct coll__op *op);

@@ -4,6 +4,7 @@
  * algorithm, the size, the cut into calls, the chunk and the placement.
  */
 #include "tests/support/oracle.h"
+#include "tests/support/parts.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
@@ -23,7 +24,7 @@
 #define MOST 17
 
 static const enum coll_type types[] = {COLL_F32, COLL_BF16, COLL_F16,
-                                       COLL_F64};
+                                       COLL_F64, COLL_C64,  COLL_C128};
 
 /* One vector of each rank, and what it must come to. */
 struct data {
@@ -37,7 +38,7 @@ struct data {
 
 /* Random bits with an exponent around 1, so that nearly every addition rounds
  * and nothing overflows. */
-static void put_random(enum coll_type type, void *to, uint64_t *state)
+static void put_number(enum coll_type type, void *to, uint64_t *state)
 {
     uint64_t sign = oracle_random(state, 2), power = oracle_random(state, 8);
     uint64_t low = oracle_random(state, 1u << 31);
@@ -58,6 +59,14 @@ static void put_random(enum coll_type type, void *to, uint64_t *state)
         bits = sign << 15 | (11 + power) << 10 | (fraction & 0x3ff);
     }
     memcpy(to, &bits, coll_type_size(type));
+}
+
+static void put_random(enum coll_type type, unsigned char *to, uint64_t *state)
+{
+    enum coll_type part = part_of_type(type);
+
+    for (size_t at = 0; at < coll_type_size(type); at += coll_type_size(part))
+        put_number(part, to + at, state);
 }
 
 /* Combine n operands (a power of two) into the first; they are used up. */

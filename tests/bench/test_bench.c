@@ -25,7 +25,7 @@ static struct bench_case make_case(int type, int op, int ranks)
 /* Reduce all ranks' inputs: upwards, downwards, or by pairs first. */
 static void reduce(struct bench_case *c, int order, char *out, char *in)
 {
-    static char scaled[COUNT * 8];
+    static char scaled[COUNT * 16];
     size_t len = c->count * coll_type_size(c->type);
     coll__reduce_fn *op = coll__host_reduce(c->type, c->op);
     struct coll__op kind;
@@ -52,7 +52,7 @@ START_TEST(expected_results_are_those_of_the_kernels_in_any_order)
 {
     static const int ranks[] = {1, 2, 3, 7, 8, 64, 127, 300};
     size_t n = ARRAY_LEN(ranks) - (getenv("TEST_QUICK") ? 3 : 0);
-    char *out = malloc(COUNT * 8), *in = malloc(COUNT * 8);
+    char *out = malloc(COUNT * 16), *in = malloc(COUNT * 16);
 
     ck_assert(out && in);
     for (int op = 0; op < COLL_N_OPS; op++)
@@ -61,7 +61,7 @@ START_TEST(expected_results_are_those_of_the_kernels_in_any_order)
                 struct bench_case c = make_case(_i, op, ranks[r]);
 
                 if (!coll__host_reduce(c.type, c.op))
-                    continue; /* floats have no bits */
+                    continue; /* it is not for that type */
                 reduce(&c, order, out, in);
                 ck_assert_msg(!bench_allreduce.verify(&c, out),
                               "%s of %d ranks", coll_op_name(c.op), c.ranks);
@@ -75,7 +75,7 @@ START_TEST(every_wrong_element_is_counted)
 {
     struct bench_case c = make_case(_i, COLL_MAX, 5);
     size_t size = coll_type_size(c.type);
-    unsigned char *out = malloc(COUNT * 8);
+    unsigned char *out = malloc(COUNT * 16);
 
     ck_assert_ptr_nonnull(out);
     c.root = c.rank = 2;
@@ -101,7 +101,7 @@ START_TEST(content_in_the_wrong_place_is_found)
     static const size_t shifts[] = {1, 1000, 4096, 8192, 10000};
     struct bench_case c = make_case(_i, COLL_MAX, 4);
     size_t size = coll_type_size(c.type);
-    char *out = malloc(COUNT * 8);
+    char *out = malloc(COUNT * 16);
 
     ck_assert_ptr_nonnull(out);
     c.rank = 1; /* the root is 0 */
@@ -126,7 +126,7 @@ START_TEST(gathered_blocks_must_be_in_rank_order)
 {
     struct bench_case c = make_case(_i, COLL_MAX, 3);
     size_t len = coll_type_size(c.type) * 100;
-    char out[3 * 800], first[800];
+    char out[3 * 1600], first[1600];
 
     c.count = 100;
     for (c.rank = 0; c.rank < 3; c.rank++)

@@ -44,7 +44,7 @@ static void check_reduction(const struct reduction *r)
     memcpy(before, all, 3 * room);
     r->kernels->reduce[r->type][r->op](dst, a, b, len);
     for (size_t i = 0; i < len; i += size) {
-        char *want = before + (dst - all) + i, element[8];
+        char *want = before + (dst - all) + i, element[16];
 
         memcpy(element, before + (a - all) + i, size);
         oracles[r->type](element, before + (b - all) + i, r->op);
@@ -157,7 +157,22 @@ static void scale_BF16(void *p, int n) { scale_narrow(bf16, 1 << 24, p, n); }
 static void scale_F8E4M3(void *p, int n) { scale_narrow(f8e4m3, 512, p, n); }
 static void scale_F8E5M2(void *p, int n) { scale_narrow(f8e5m2, 65536, p, n); }
 
+static void scale_C64(void *p, int n)
+{
+    scale_F32(p, n);
+    scale_F32((float *)p + 1, n);
+}
+
+static void scale_C128(void *p, int n)
+{
+    scale_F64(p, n);
+    scale_F64((double *)p + 1, n);
+}
+
 #define scale_BOOL NULL
+#define scale_F32_I32 NULL
+#define scale_F64_I32 NULL
+#define scale_I32_I32 NULL
 
 static void (*const scales[])(void *, int) = {
 #define X(id, text, bytes) scale_##id,
@@ -205,7 +220,7 @@ static void check_premul(const struct coll__kernels *kernels,
 {
     size_t size = coll_type_size(type), len = count * size;
     char *in = malloc(len + size + 1), *got = malloc(len + size);
-    char *want = malloc(len + 1), factor[9];
+    char *want = malloc(len + 1), factor[17];
 
     ck_assert(in && got && want);
     fill(type, in + 1, count, seed);
@@ -286,8 +301,8 @@ START_TEST(there_are_kernels_for_what_is_defined)
     const struct coll__kernels *kernels;
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++) {
-        ck_assert_int_eq(!kernels->scale[_i], _i == COLL_BOOL);
-        ck_assert_int_eq(!kernels->premul[_i], _i == COLL_BOOL);
+        ck_assert_int_eq(!kernels->scale[_i], !is_number((enum coll_type)_i));
+        ck_assert_int_eq(!kernels->premul[_i], !is_number((enum coll_type)_i));
         for (int op = 0; op < COLL_N_OPS; op++)
             ck_assert_int_eq(!kernels->reduce[_i][op],
                              has_no_kernel((enum coll_type)_i,

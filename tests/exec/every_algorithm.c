@@ -134,9 +134,7 @@ static void draw(struct deed *d, enum coll_collective collective, int k,
                                .seed = (unsigned)k + 1};
     if (!coll__reduces(collective))
         return;
-    d->op.op = (enum coll_op)(k / 3 % COLL_N_OPS);
-    while (!oracle_is_exact(&d->op))
-        d->op.op = (enum coll_op)((d->op.op + 1) % COLL_N_OPS);
+    stream_draw_op(&d->op, (unsigned)k / 3);
     if (k % 7 == 3) {
         d->op.own = OWN_PREMUL;
         d->op.type = COLL_I64;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_fixture.c - operations in ranks' streams, with the oracle's numbers. */
 #include "tests/exec/stream_fixture.h"
+#include "tests/support/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,23 @@ static int read_in_place(const struct coll__algo *algo, const struct deed *d,
     return coll__prog_read_in_place(prog, direct);
 }
 
+/* Is the operation exact, and one of the device's kernels? */
+static int has_kernel(const struct oracle_op *op)
+{
+    struct coll__op of = {.base = op->op};
+
+    return oracle_is_exact(op) && !coll__op_is_hosts(&of, op->type);
+}
+
+void stream_draw_op(struct oracle_op *op, unsigned k)
+{
+    if (is_pair(op->type)) /* reduced by the host alone */
+        op->type = part_of_type(op->type);
+    op->op = (enum coll_op)(k % COLL_N_OPS);
+    while (!has_kernel(op))
+        op->op = (enum coll_op)((op->op + 1) % COLL_N_OPS);
+}
+
 int stream_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog)
 {
@@ -203,11 +221,11 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
     if (coll__reduces(d->op.collective))
         coll__op_for(d->pb.op, d->pb.type, d->pb.nranks, &op);
     if (d->op.own == OWN_PREMUL) {
-        int64_t scalar = 1 + d->pb.rank % 3;
+        int64_t scalar[2] = {1 + d->pb.rank % 3}; /* an i64 */
 
         op.is_premul = 1;
         op.type = d->pb.type;
-        memcpy(op.scalar, &scalar, sizeof(op.scalar));
+        memcpy(op.scalar, scalar, sizeof(op.scalar));
     }
     rc = coll__prog_create(&d->pb, &plan, &to, prog);
     if (rc == COLL_OK) {

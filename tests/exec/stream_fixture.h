@@ -39,6 +39,9 @@ void stream_stage_free(struct world_rank *me, struct stage *s);
 /* Fill in the problem as the rank has it, in place if asked for and possible. */
 void stream_problem(struct deed *d, int rank, int in_place);
 
+/* Draw a reduction that the device has a kernel for; of pairs, another type. */
+void stream_draw_op(struct oracle_op *op, unsigned k);
+
 /* Does the operation scale its input? */
 int stream_scales(const struct deed *d);
 

@@ -163,9 +163,8 @@ static int try_types(struct world_rank *me)
                                     .count = counts[k % 4],
                                     .seed = (unsigned)k}};
 
-            d.op.op = (enum coll_op)(k % COLL_N_OPS);
-            while (!oracle_is_exact(&d.op))
-                d.op.op = (enum coll_op)((d.op.op + 1) % COLL_N_OPS);
+            if (coll__reduces(what[w]))
+                stream_draw_op(&d.op, (unsigned)k);
             if (w) /* as many elements in all */
                 d.op.count = 1 + d.op.count / (size_t)me->size;
             stream_problem(&d, me->rank, (k + me->rank) % 2);

@@ -115,6 +115,13 @@ static int bad_kinds(struct world_rank *me, struct coll_comm *comm)
     EXPECT(me, coll_reduce(x, y, 2, COLL_F32, COLL_BAND, 0, comm, NULL),
            COLL_ERR_INVALID,
            "reduce: band is for integers and bool, not for f32");
+    EXPECT(me, coll_reduce(x, y, 2, COLL_C64, COLL_MAX, 0, comm, NULL),
+           COLL_ERR_INVALID, "reduce: max is for real numbers, not for c64");
+    EXPECT(me, coll_scan(x, y, 2, COLL_F32_I32, COLL_SUM, comm, NULL),
+           COLL_ERR_INVALID, "scan: sum is for numbers, not for f32_i32");
+    EXPECT(me, coll_allreduce(x, y, 2, COLL_I32, COLL_MINLOC, comm, NULL),
+           COLL_ERR_INVALID,
+           "minloc is for pairs of a value and an index, not for i32");
     EXPECT(me, coll_scan(x, y, 2, COLL_F32, COLL_AVG, comm, NULL),
            COLL_ERR_INVALID, "scan: avg is for reductions over all ranks");
     EXPECT(me, coll_exscan(x, y, 2, COLL_F16, COLL_AVG, comm, NULL),

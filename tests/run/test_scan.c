@@ -3,6 +3,7 @@
  * operation, and which order of combination they have. */
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
+#include "tests/support/parts.h"
 #include "tests/support/patience.h"
 #include "tests/support/suite.h"
 #include "tests/support/work.h"
@@ -59,6 +60,15 @@ static int try_op(struct world_rank *me, struct coll_comm *comm,
     return wrong;
 }
 
+static enum coll_op op_for(enum coll_type type, unsigned k)
+{
+    if (is_pair(type))
+        return k % 2 ? COLL_MINLOC : COLL_MAXLOC;
+    if (is_complex(type))
+        return k % 2 ? COLL_PROD : COLL_SUM;
+    return k % 3 ? COLL_SUM : COLL_MAX;
+}
+
 static int every_type(struct world_rank *me, struct coll_comm *comm)
 {
     static const size_t counts[] = {0, 1, 3, 1000, 100001};
@@ -71,7 +81,7 @@ static int every_type(struct world_rank *me, struct coll_comm *comm)
             for (size_t p = 0; p < ARRAY_LEN(prefixes); p++, k++) {
                 struct oracle_op op = {.collective = prefixes[p],
                                        .type = (enum coll_type)type,
-                                       .op = k % 3 ? COLL_SUM : COLL_MAX,
+                                       .op = op_for((enum coll_type)type, k),
                                        .own = (enum oracle_own)own,
                                        .size = me->size,
                                        .count = counts[k % 5],

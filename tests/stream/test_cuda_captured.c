@@ -77,8 +77,7 @@ static void choose(struct device_call *call, int c, const struct every *every,
     call->host.collective = coll__of_all(c);
     call->host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
     call->host.op = ops[c % 4];
-    if (call->host.op == COLL_AVG && coll__is_prefix(call->host.collective))
-        call->host.op = COLL_SUM;
+    device_fit_op(&call->host);
     call->host.root = c % p;
 }
 

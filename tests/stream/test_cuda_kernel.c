@@ -6,6 +6,7 @@
 #include "tests/support/device_world.h"
 #include "tests/support/suite.h"
 #include "lib/util/limit.h"
+#include "lib/util/util.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -333,6 +334,86 @@ START_TEST(the_first_call_may_be_captured)
 }
 END_TEST
 
+/* Call it, and launch it; the host does the same. */
+static int call_and_launch(struct rank *k, struct device_call *call)
+{
+    const struct world_rank *me = k->r.me;
+    CUgraph graph;
+
+    WORLD_CHECK(me, !device_fill(&k->r, call));
+    WORLD_CHECK(me, !device_do(&call->host, k->r.comm));
+    WORLD_CHECK(me, !device_do(&call->device, k->r.comm));
+    OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me, device_same(call));
+    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !device_do(&call->device, k->r.comm));
+    OK(cu.StreamEndCapture(k->r.stream, &graph));
+    device_refill(call, (unsigned)me->rank + 3);
+    WORLD_CHECK(me, !device_do(&call->host, k->r.comm));
+    device_launch(&k->r, graph, 1);
+    WORLD_CHECK(me, device_same(call));
+    device_free(&k->r, call);
+    return 0;
+}
+
+/* Every collective that reduces, in place or not; op: COLL_N_OPS for a premul. */
+static int each_reduction(struct rank *k, enum coll_type type, enum coll_op op)
+{
+    static const enum coll_collective how[] = {
+        COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_REDUCE, COLL_SCAN};
+    const struct world_rank *me = k->r.me;
+    float narrow[2] = {2, -1};
+    double wide[2] = {1, (double)me->rank};
+    int is_premul = op == COLL_N_OPS;
+
+    if (is_premul)
+        WORLD_CHECK(me, !coll_op_create_premul(type == COLL_C64 ? (void *)narrow
+                                                                : (void *)wide,
+                                               type, &op));
+    for (size_t i = 0; i < ARRAY_LEN(how); i++) {
+        struct device_call call = {
+            .count = 1 + 700 * (i % 3),
+            .in_place = (int)(i % 2),
+            .host = {.collective = how[i], .type = type, .op = op}};
+
+        if (op != COLL_AVG || how[i] != COLL_SCAN)
+            WORLD_CHECK(me, !call_and_launch(k, &call));
+    }
+    WORLD_CHECK(me, !is_premul || !coll_op_destroy(op));
+    return 0;
+}
+
+/* Operations without a kernel of the GPU, and those beside them that have one. */
+static int hosts_steps(struct world_rank *me)
+{
+    static const struct {
+        enum coll_type type;
+        enum coll_op op;
+    } what[] = {{COLL_C64, COLL_PROD},       {COLL_C128, COLL_PROD},
+                {COLL_C64, COLL_N_OPS},      {COLL_C128, COLL_N_OPS},
+                {COLL_F32_I32, COLL_MINLOC}, {COLL_F64_I32, COLL_MAXLOC},
+                {COLL_I32_I32, COLL_MINLOC}, {COLL_C128, COLL_SUM},
+                {COLL_C64, COLL_AVG}};
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    for (size_t i = 0; i < ARRAY_LEN(what); i++)
+        if (each_reduction(&k, what[i].type, what[i].op))
+            return 1;
+    return leave(&k);
+}
+
+/* _i: ranks, from 1 on; by streams and as kernels, which reach each other or not */
+START_TEST(what_the_host_does_for_a_stream_is_right)
+{
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    setenv("FAKE_CUDA_IPC", _i % 3 ? "1" : "0", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 3 == 1 ? "kernel" : "stream", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
+    ck_assert_int_eq(device_fork(1 + _i / 2, hosts_steps, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_kernel");
@@ -347,6 +428,7 @@ int main(void)
     tcase_add_test(tc, more_ranks_than_a_gpu_has_room_for_are_told_so);
     tcase_add_test(tc, programs_of_old_shapes_make_room_and_graphs_keep_theirs);
     tcase_add_loop_test(tc, the_first_call_may_be_captured, 0, 4);
+    tcase_add_loop_test(tc, what_the_host_does_for_a_stream_is_right, 0, 8);
     tcase_add_loop_test(tc, kernels_that_wait_go_on_when_a_rank_fails, 0,
                         N_WAYS);
     suite_add_tcase(suite, tc);

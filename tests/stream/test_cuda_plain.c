@@ -38,8 +38,7 @@ static int all_of_a_count(const struct device_rank *r, size_t count,
         call.host.collective = coll__of_all(c);
         call.host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
         call.host.op = ops[(count + (size_t)c) % 4];
-        if (call.host.op == COLL_AVG && coll__is_prefix(call.host.collective))
-            call.host.op = COLL_SUM;
+        device_fit_op(&call.host);
         call.host.root = (int)(count % (size_t)r->me->size);
         if (compare(r, &call))
             return 1;

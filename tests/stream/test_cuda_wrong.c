@@ -216,7 +216,8 @@ START_TEST(a_stream_of_the_runtime_is_one)
     ck_assert_ptr_eq(coll_cuda_stream(cudaStreamPerThread),
                      CU_STREAM_PER_THREAD);
     ck_assert_int_eq(coll_cuda_type(CUDA_R_16BF), COLL_BF16);
-    ck_assert_int_eq(coll_cuda_type(CUDA_C_64F), COLL_N_TYPES);
+    ck_assert_int_eq(coll_cuda_type(CUDA_C_64F), COLL_C128);
+    ck_assert_int_eq(coll_cuda_type(CUDA_C_64I), COLL_N_TYPES);
 }
 END_TEST
 #define add_runtime(tc) tcase_add_test(tc, a_stream_of_the_runtime_is_one)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device_world.c - a call twice: on buffers of the host and of the device. */
 #include "tests/support/device_world.h"
+#include "tests/support/parts.h"
 #include "tests/support/work.h"
+#include "lib/type/signature.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -244,8 +246,10 @@ static void lay_out_plain(struct device_call *call, int n, int rank, size_t *in,
 static void fill_numbers(enum coll_type type, unsigned char *at, size_t len,
                          unsigned seed)
 {
-    size_t size = coll_type_size(type);
+    size_t size;
 
+    type = part_of_type(type);
+    size = coll_type_size(type);
     memset(at, 0, len);
     for (size_t i = 0; i < len / size; i++) {
         unsigned v = 1 + (unsigned)(i * 7 + seed) % 2;
@@ -290,6 +294,17 @@ static void put_in_place(struct coll_args *args, const struct device_call *call,
         args->in = (unsigned char *)args->out + at;
     else
         args->out = (unsigned char *)args->in + at;
+}
+
+void device_fit_op(struct coll_args *args)
+{
+    struct coll__op op = {.base = args->op};
+
+    if (is_pair(args->type))
+        args->op = args->op == COLL_MIN ? COLL_MINLOC : COLL_MAXLOC;
+    else if (!coll__op_takes(&op, args->type) ||
+             (args->op == COLL_AVG && coll__is_prefix(args->collective)))
+        args->op = COLL_SUM;
 }
 
 int device_fill(const struct device_rank *r, struct device_call *call)

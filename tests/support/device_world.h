@@ -42,6 +42,8 @@ struct device_call {
  * ranks came there: to free device memory waits for all streams of the context,
  * which may be another rank's of this process. */
 int device_fill(const struct device_rank *r, struct device_call *call);
+/* Take another operation if it is not for the call's type. */
+void device_fit_op(struct coll_args *args);
 void device_free(const struct device_rank *r, struct device_call *call);
 
 /* Other bytes for both, into the buffer that is read; no stream is at it. */

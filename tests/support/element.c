@@ -2,7 +2,6 @@
 /* element.c - elements one at a time, in plain C. */
 #include "tests/support/element.h"
 #include "lib/device/arith.h"
-#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <math.h>
@@ -219,6 +218,99 @@ static void oracle_BOOL(void *dst, const void *src, enum coll_op op)
         *a = *a && *b;
 }
 
+/* ---- elements of two parts ------------------------------------------------- */
+
+static double part_at(enum coll_type part, const void *at)
+{
+    float narrow;
+    double wide;
+    int32_t whole;
+
+    if (part == COLL_I32) {
+        memcpy(&whole, at, sizeof(whole));
+        return whole;
+    }
+    memcpy(part == COLL_F32 ? (void *)&narrow : (void *)&wide, at,
+           coll_type_size(part));
+    return part == COLL_F32 ? (double)narrow : wide;
+}
+
+static void put_part(enum coll_type part, void *at, double x)
+{
+    float narrow = (float)x;
+    int32_t whole = part == COLL_I32 ? (int32_t)x : 0;
+
+    memcpy(at,
+           part == COLL_I32   ? (void *)&whole
+           : part == COLL_F32 ? (void *)&narrow
+                              : (void *)&x,
+           coll_type_size(part));
+}
+
+/* Rounded to the part's type. */
+static double product(enum coll_type part, double a, double b)
+{
+    volatile double exact = a * b; /* never one operation with the sum */
+
+    return part == COLL_F32 ? (double)(float)exact : exact;
+}
+
+static void oracle_complex(enum coll_type type, void *dst, const void *src,
+                           enum coll_op op)
+{
+    enum coll_type part = part_of_type(type);
+    char *to = dst;
+    const char *from = src;
+    size_t size = coll_type_size(part);
+    double a = part_at(part, to), b = part_at(part, to + size);
+    double c = part_at(part, from), d = part_at(part, from + size);
+
+    if (op == COLL_PROD) {
+        put_part(part, to, product(part, a, c) - product(part, b, d));
+        put_part(part, to + size, product(part, a, d) + product(part, b, c));
+    } else {
+        put_part(part, to, a + c);
+        put_part(part, to + size, b + d);
+    }
+}
+
+/* Is the first value taken, whatever the indices are?  0 if they decide. */
+static int leads(double a, double b, enum coll_op op)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && !isnan(b);
+    return op == COLL_MINLOC ? a < b : a > b;
+}
+
+static void oracle_pair(enum coll_type type, void *dst, const void *src,
+                        enum coll_op op)
+{
+    enum coll_type part = part_of_type(type);
+    size_t size = coll_type_size(part);
+    double a = part_at(part, dst), b = part_at(part, src);
+    double i = part_at(COLL_I32, (char *)dst + size);
+    double j = part_at(COLL_I32, (const char *)src + size);
+    int is_other = leads(b, a, op);
+
+    if (!leads(a, b, op) && !is_other)
+        is_other = i == j ? (op == COLL_MINLOC) == (signbit(b) != 0) : j < i;
+    memset(dst, 0, coll_type_size(type));
+    put_part(part, dst, is_other ? b : a);
+    put_part(COLL_I32, (char *)dst + size, is_other ? j : i);
+}
+
+#define ORACLE_TWO(id, of)                                                     \
+    static void oracle_##id(void *dst, const void *src, enum coll_op op)       \
+    {                                                                          \
+        of(COLL_##id, dst, src, op);                                           \
+    }
+
+ORACLE_TWO(C64, oracle_complex)
+ORACLE_TWO(C128, oracle_complex)
+ORACLE_TWO(F32_I32, oracle_pair)
+ORACLE_TWO(F64_I32, oracle_pair)
+ORACLE_TWO(I32_I32, oracle_pair)
+
 void (*const oracles[])(void *, const void *, enum coll_op) = {
 #define X(id, text, bytes) oracle_##id,
     COLL_TYPE_MAP(X)
@@ -243,45 +335,93 @@ static int is_nan_at(enum coll_type type, const void *p)
     }
 }
 
+/* Are they equal, where one NaN equals another?  The second part of a pair is no float. */
+static int is_same(enum coll_type type, const char *a, const char *b)
+{
+    enum coll_type part = part_of_type(type);
+    size_t size = coll_type_size(type), step = coll_type_size(part);
+
+    for (size_t at = 0; at < size; at += step)
+        if (memcmp(a + at, b + at, step) &&
+            ((is_pair(type) && at) || !is_nan_at(part, a + at) ||
+             !is_nan_at(part, b + at)))
+            return 0;
+    return 1;
+}
+
 size_t first_difference(enum coll_type type, const void *got, const void *want,
                         size_t count)
 {
     const char *a = got, *b = want;
     size_t size = coll_type_size(type), i = 0;
 
-    while (i < count &&
-           (!memcmp(a + i * size, b + i * size, size) ||
-            (is_nan_at(type, a + i * size) && is_nan_at(type, b + i * size))))
+    while (i < count && is_same(type, a + i * size, b + i * size))
         i++;
     return i;
 }
 
-void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
+/* Write an element, or a part of one. */
+static void fill_one(enum coll_type type, char *p, uint64_t *state)
 {
     static const double specials[] = {
         0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 2.5, 65504, 6e-8, 1e-40, 3};
     const struct format *f = format_of(type);
-    size_t size = coll_type_size(type);
+    uint64_t bits = random_bits(state);
+    double x = specials[bits % ARRAY_LEN(specials)];
+
+    if (bits >> 62 == 0) {
+        if (type == COLL_F64)
+            bits = f64_bits(x);
+        else if (type == COLL_F32)
+            bits = f32_bits((float)x);
+        else if (f && !isnan(x))
+            bits = encode(*f, x);
+    }
+    memcpy(p, &bits, coll_type_size(type));
+}
+
+/* Few values and few indices, so that there are many ties. */
+static void fill_pair(enum coll_type part, char *p, uint64_t *state)
+{
+    static const double specials[] = {0.0, -0.0, 1, NAN, -INFINITY};
+    size_t size = coll_type_size(part);
+    uint64_t bits = random_bits(state);
+
+    if (part == COLL_I32)
+        put_part(part, p, (double)(bits % 4));
+    else
+        put_part(part, p, specials[bits % ARRAY_LEN(specials)]);
+    put_part(COLL_I32, p + size, (double)(bits >> 8 & 3) - 1);
+}
+
+void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
+{
+    enum coll_type part = part_of_type(type);
+    size_t size = coll_type_size(type), step = coll_type_size(part);
 
     for (size_t i = 0; i < count; i++, p += size) {
-        uint64_t bits = random_bits(&seed);
-        double x = specials[bits % ARRAY_LEN(specials)];
-
-        if (bits >> 62 == 0) {
-            if (type == COLL_F64)
-                bits = f64_bits(x);
-            else if (type == COLL_F32)
-                bits = f32_bits((float)x);
-            else if (f && !isnan(x))
-                bits = encode(*f, x);
-        }
-        memcpy(p, &bits, size);
+        for (size_t at = 0; at < size; at += step)
+            fill_one(part, p + at, &seed);
+        if (is_pair(type) && seed >> 63)
+            fill_pair(part, p, &seed);
     }
 }
 
 int has_no_kernel(enum coll_type type, enum coll_op op)
 {
-    if (op >= COLL_BAND && op <= COLL_BXOR)
-        return coll__type_is_float(type);
-    return type == COLL_BOOL && op == COLL_AVG;
+    int is_bitwise = op >= COLL_BAND && op <= COLL_BXOR;
+    int is_of_pairs = op == COLL_MINLOC || op == COLL_MAXLOC;
+
+    switch (coll__type_kind(type)) {
+    case KIND_FLOAT:
+        return is_bitwise || is_of_pairs;
+    case KIND_BOOL:
+        return op == COLL_AVG || is_of_pairs;
+    case KIND_COMPLEX:
+        return op != COLL_SUM && op != COLL_PROD && op != COLL_AVG;
+    case KIND_PAIR:
+        return !is_of_pairs;
+    default:
+        return is_of_pairs;
+    }
 }

@@ -4,7 +4,7 @@
 #ifndef COLL_TESTS_ELEMENT_H
 #define COLL_TESTS_ELEMENT_H
 
-#include "include/coll/coll.h"
+#include "tests/support/parts.h"
 
 uint64_t random_bits(uint64_t *state);
 
@@ -27,6 +27,7 @@ int is_nan_bits(struct format f, unsigned bits);
 /* By type: *dst = op(*dst, *src), wherever the two lie. */
 extern void (*const oracles[])(void *dst, const void *src, enum coll_op op);
 
+/* Does the host have none, as the operation is not for that type? */
 int has_no_kernel(enum coll_type type, enum coll_op op);
 
 /* Return the first element that differs in any bit, count where none does; one

@@ -119,7 +119,7 @@ static void work_there(struct machine *m, const struct kernel_case *c,
                            coll__cuda_premul(c->type)};
     void **params[] = {copy, reduce, scale, premul};
 
-    if (c->count)
+    if (c->count && c->kind == KERNEL_PREMUL)
         memcpy(&factor, s->here[B], s->size);
     m->launch(entry[c->kind], c->blocks, c->threads, params[c->kind]);
     m->n_checks++;
@@ -330,7 +330,7 @@ int kernel_check_reductions(struct machine *m, enum coll_type type, char *why,
                                     .op = (enum coll_op)op,
                                     .target = (enum kernel_target)target};
 
-            if (!has_no_kernel(type, c.op) && check_case(m, c, why, len))
+            if (coll__cuda_reduce(type, c.op) && check_case(m, c, why, len))
                 return -1;
         }
     return 0;
@@ -347,7 +347,7 @@ int kernel_check_others(struct machine *m, enum coll_type type, char *why,
          target++) {
         c.target = (enum kernel_target)target;
         c.kind = KERNEL_PREMUL;
-        if (check_case(m, c, why, len))
+        if (coll__cuda_premul(type) && check_case(m, c, why, len))
             return -1;
         c.kind = KERNEL_SCALE;
         for (size_t r = 0; r < ARRAY_LEN(ranks); r++) {
@@ -400,8 +400,8 @@ int kernel_check_divisions(struct machine *m, enum coll_type type, char *why,
     char *got, *numbers;
     int status = 0;
 
-    if (!coll__host_scale(type))
-        return 0;
+    if (!coll__host_scale(type) || part_of_type(type) != type)
+        return 0; /* complex numbers have the kernels of their parts */
     open_scene(m, &c, &s);
     need(got = malloc(N_BUFFERS * s.room));
     need(numbers = malloc(s.len));

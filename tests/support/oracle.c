@@ -6,6 +6,7 @@
  * alone, which the sanitizers' libraries look at in any case.
  */
 #include "tests/support/oracle.h"
+#include "tests/support/parts.h"
 #include "lib/type/half.h"
 #include "lib/type/op.h"
 #include "lib/type/signature.h"
@@ -33,12 +34,18 @@ int oracle_is_exact(const struct oracle_op *op)
     struct coll__op base = {.base = op->op};
 
     if (op->own == OWN_PREMUL)
-        return !is_small_float(op->type) && op->type != COLL_BOOL;
+        return !is_small_float(op->type) && is_number(op->type);
     if (op->own)
         return 1;
     return coll__op_takes(&base, op->type) &&
            !(op->op == COLL_AVG &&
              (is_small_float(op->type) || coll__is_prefix(op->collective)));
+}
+
+/* May an element have any bits? */
+static int is_bits(enum coll_type type)
+{
+    return (coll__type_kind(type) & (KIND_INTEGER | KIND_BOOL)) != 0;
 }
 
 static int reduces(const struct oracle_op *op)
@@ -79,9 +86,64 @@ struct oracle_op oracle_draw(uint64_t *state, int size)
 
 /* ---- elements ------------------------------------------------------------ */
 
-static void put(enum coll_type type, void *to, size_t i, int64_t value)
+/* A number stands for a complex number with the opposite as its imaginary part; for
+ * products it is the exponent of 1 + 2i, whose powers have no part that is 0. */
+static void put_complex(enum coll_type type, void *to, size_t i, int64_t value,
+                        int is_power)
+{
+    double re = is_power ? 1 : (double)value;
+    double im = is_power ? 0 : (double)-value;
+
+    for (int64_t n = 0; is_power && n < value; n++) {
+        double last = re;
+
+        re = last - 2 * im;
+        im += 2 * last;
+    }
+    if (type == COLL_C64) {
+        ((float *)to)[2 * i] = (float)re;
+        ((float *)to)[2 * i + 1] = (float)im;
+    } else {
+        ((double *)to)[2 * i] = re;
+        ((double *)to)[2 * i + 1] = im;
+    }
+}
+
+/* A number's last two bits stand for an index, the others for a value.  The least number
+ * is then the first pair of a minloc; the greatest is that of a maxloc, if the indices are
+ * put backwards. */
+static void put_pair(enum coll_type type, void *to, size_t i, int64_t value,
+                     int is_backwards)
+{
+    int32_t index = (int32_t)(is_backwards ? ~value & 3 : value & 3);
+    int32_t first = (int32_t)(value >> 2);
+    char *at = (char *)to + i * coll_type_size(type);
+    float narrow = (float)first;
+    double wide = first;
+
+    memset(at, 0, coll_type_size(type)); /* and the padding */
+    if (type == COLL_F64_I32)
+        memcpy(at, &wide, sizeof(wide));
+    else
+        memcpy(at, type == COLL_I32_I32 ? (void *)&first : (void *)&narrow,
+               sizeof(first));
+    memcpy(at + (type == COLL_F64_I32 ? 8 : 4), &index, sizeof(index));
+}
+
+/* op: what the number stands for depends on it; SUM for the caller's own. */
+static void put(enum coll_type type, enum coll_op op, void *to, size_t i,
+                int64_t value)
 {
     switch (type) {
+    case COLL_C64:
+    case COLL_C128:
+        put_complex(type, to, i, value, op == COLL_PROD);
+        break;
+    case COLL_F32_I32:
+    case COLL_F64_I32:
+    case COLL_I32_I32:
+        put_pair(type, to, i, value, op == COLL_MAXLOC);
+        break;
     case COLL_I8:
     case COLL_U8:
     case COLL_BOOL:
@@ -140,8 +202,8 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
     if (!reduces(op))
         return (common + rank) % 8;
     if (op->own == OWN_ORDERED)
-        return coll__type_is_float(op->type) ? (common + rank) % 3
-                                             : (int64_t)mix(h + (unsigned)rank);
+        return !is_bits(op->type) ? (common + rank) % 3
+                                  : (int64_t)mix(h + (unsigned)rank);
     if (op->own != OWN_NONE)
         return (common + 3 * rank) % 8;
     if (op->op == COLL_AVG)
@@ -150,7 +212,7 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
     if (is_small_float(op->type) && rank % 8 && op->op <= COLL_PROD)
         return op->op == COLL_PROD;
     if (op->op == COLL_PROD)
-        return 1 + (common + rank) % 2;
+        return (common + rank) % 2 + !is_complex(op->type);
     if (is_small_float(op->type) && op->op == COLL_SUM)
         return common;
     return (common + 3 * rank) % 8;
@@ -159,7 +221,7 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
 static int64_t scalar_of(int rank) { return 1 + rank % 3; }
 
 /* Two maps x -> a x + b after each other, a and b being the halves of an
- * integer: it matters which is first.  For floats: the first that is not 0. */
+ * integer: it matters which is first.  For others: the first that is not 0. */
 static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
 {
     unsigned half = 4 * (unsigned)coll_type_size(type);
@@ -167,7 +229,7 @@ static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
     uint64_t a = (left >> half) * (right >> half);
     uint64_t b = (left >> half) * (right & mask) + (left & mask);
 
-    if (coll__type_is_float(type))
+    if (!is_bits(type))
         return left ? left : right;
     return (a & mask) << half | (b & mask);
 }
@@ -176,7 +238,7 @@ static int64_t truncate(enum coll_type type, int64_t value)
 {
     size_t bits = 8 * coll_type_size(type);
 
-    return bits == 64 || coll__type_is_float(type)
+    return bits == 64 || !is_bits(type)
                ? value
                : (int64_t)((uint64_t)value & (((uint64_t)1 << bits) - 1));
 }
@@ -218,8 +280,10 @@ static int64_t combine(enum coll_op op, int64_t all, int64_t next)
     case COLL_PROD:
         return all * next;
     case COLL_MIN:
+    case COLL_MINLOC:
         return next < all ? next : all;
     case COLL_MAX:
+    case COLL_MAXLOC:
         return next > all ? next : all;
     case COLL_BAND:
         return all & next;
@@ -238,6 +302,12 @@ static int64_t combine(enum coll_op op, int64_t all, int64_t next)
     }
 }
 
+/* Are the numbers exponents? */
+static int is_power(const struct oracle_op *op)
+{
+    return op->op == COLL_PROD && is_complex(op->type);
+}
+
 /* Element i of part q of the first n ranks' inputs, combined. */
 static int64_t reduced(const struct oracle_op *op, int n, int q, size_t i)
 {
@@ -252,6 +322,7 @@ static int64_t reduced(const struct oracle_op *op, int n, int q, size_t i)
 
         all = op->own                 ? combine_own(op, all, next, r)
               : op->type == COLL_BOOL ? combine_truth(op->op, all, next)
+              : is_power(op)          ? all + next
                                       : combine(op->op, all, next);
     }
     return !op->own && op->op == COLL_AVG ? all / op->size : all;
@@ -377,15 +448,17 @@ static void make_block(const struct oracle_op *op, int rank, int q,
                        size_t first, size_t n, element_fn *element,
                        uint64_t *block)
 {
+    enum coll_op kind = op->own ? COLL_SUM : op->op;
+
     for (size_t i = 0; i < n; i++)
-        put(op->type, block, i, element(op, rank, q, first + i));
+        put(op->type, kind, block, i, element(op, rank, q, first + i));
 }
 
 void oracle_fill(const struct oracle_op *op, int rank,
                  const struct oracle_layout *layout, void *in)
 {
     size_t size = coll_type_size(op->type), n;
-    uint64_t block[BLOCK];
+    uint64_t block[2 * BLOCK]; /* elements have 16 bytes at most */
 
     for (int q = 0; q < layout->n; q++)
         for (size_t i = 0; i < layout->counts[q]; i += n) {
@@ -412,7 +485,7 @@ static long verify(const struct oracle_op *op, int rank,
                    element_fn *element, const void *buf)
 {
     size_t size = coll_type_size(op->type), n;
-    uint64_t block[BLOCK];
+    uint64_t block[2 * BLOCK]; /* elements have 16 bytes at most */
 
     for (int q = 0; q < layout->n; q++)
         for (size_t i = 0; i < layout->counts[q] && q != skip; i += n) {
@@ -442,35 +515,54 @@ long oracle_verify_in(const struct oracle_op *op, int rank,
 
 /* ---- operations of our own ----------------------------------------------- */
 
+/* Is a the larger one?  The bits of the numbers 0 to 7 are in their order, up to the
+ * sign of the parts; those of pairs are by the value and then by the index. */
+static int is_larger(enum coll_type type, const char *a, const char *b)
+{
+    size_t part = coll_type_size(part_of_type(type));
+    uint64_t x[2] = {0}, y[2] = {0};
+
+    memcpy(&x[0], a, part);
+    memcpy(&y[0], b, part);
+    memcpy(&x[1], a + part, coll_type_size(type) - part);
+    memcpy(&y[1], b + part, coll_type_size(type) - part);
+    return x[0] > y[0] || (x[0] == y[0] && x[1] > y[1]);
+}
+
 /* memcpy: elements may lie at any address. */
 static void larger_of(const void *left, const void *right, void *out,
                       size_t count, enum coll_type type, void *arg)
 {
     size_t size = coll_type_size(type);
 
-    (void)arg; /* numbers of 0 to 7: their bits are in their order */
-    for (size_t i = 0; i < count; i++) {
-        uint64_t a = 0, b = 0;
+    (void)arg;
+    for (size_t i = 0; i < count * size; i += size) {
+        const char *a = (const char *)left + i, *b = (const char *)right + i;
+        char larger[16];
 
-        memcpy(&a, (const char *)left + i * size, size);
-        memcpy(&b, (const char *)right + i * size, size);
-        memcpy((char *)out + i * size, a > b ? &a : &b, size);
+        memcpy(larger, is_larger(type, a, b) ? a : b, size);
+        memcpy((char *)out + i, larger, size);
     }
 }
 
 static void in_order(const void *left, const void *right, void *out,
                      size_t count, enum coll_type type, void *arg)
 {
+    static const char none[16];
     size_t size = coll_type_size(type);
 
     (void)arg;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t a = 0, b = 0;
+    for (size_t i = 0; i < count * size; i += size) {
+        const char *a = (const char *)left + i, *b = (const char *)right + i;
+        uint64_t x[2] = {0}, y[2] = {0};
 
-        memcpy(&a, (const char *)left + i * size, size);
-        memcpy(&b, (const char *)right + i * size, size);
-        a = compose(type, a, b);
-        memcpy((char *)out + i * size, &a, size);
+        memcpy(x, a, size);
+        memcpy(y, b, size);
+        if (is_bits(type))
+            x[0] = compose(type, x[0], y[0]);
+        else if (!memcmp(a, none, size))
+            memcpy(x, y, size);
+        memcpy((char *)out + i, x, size);
     }
 }
 
@@ -478,11 +570,11 @@ int oracle_handles_init(struct oracle_handles *handles, int rank)
 {
     for (int t = 0; t < COLL_N_TYPES; t++) {
         enum coll_type type = (enum coll_type)t;
-        enum coll_type number = type == COLL_BOOL ? COLL_U8 : type;
-        uint64_t scalar;
+        enum coll_type number = is_number(type) ? type : COLL_U8;
+        uint64_t scalar[2] = {0}; /* the imaginary part stays 0 */
 
-        put(number, &scalar, 0, scalar_of(rank));
-        if (coll_op_create_premul(&scalar, number,
+        put(part_of_type(number), COLL_SUM, scalar, 0, scalar_of(rank));
+        if (coll_op_create_premul(scalar, number,
                                   &handles->own[OWN_PREMUL][t]) ||
             coll_op_create_user(larger_of, NULL, 1,
                                 &handles->own[OWN_COMMUTES][t]) ||

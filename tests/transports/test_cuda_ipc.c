@@ -28,14 +28,14 @@ enum { SLOT = 2048, MESSAGES = 14, RUNS = 3 };
 /* Message i from one rank to another: its bytes, of whole elements of any type. */
 static size_t len_of(int i, int from, int to)
 {
-    static const size_t lens[] = {8, 0, SLOT, 64, SLOT - 8, 1000, 16, SLOT / 2};
+    static const size_t lens[] = {16, 0, SLOT, 64, SLOT - 16, 96, 32, SLOT / 2};
 
     return lens[(size_t)(i + 3 * from + 5 * to) % ARRAY_LEN(lens)];
 }
 
-static enum coll_type type_of(int i)
+static enum coll_type type_of(int i) /* all but pairs */
 {
-    return (enum coll_type)(i % COLL_N_TYPES);
+    return (enum coll_type)(i % COLL_F32_I32);
 }
 
 /* An operation that the type has; even messages are stored. */

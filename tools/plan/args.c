@@ -129,7 +129,7 @@ static int take_crossover(const struct program *p, const char *text, void *into)
 
 #define AT(field) offsetof(struct job, field)
 
-static char types[128], ops[160]; /* the words of --type and --op */
+static char types[192], ops[160]; /* the words of --type and --op */
 
 static const struct program_option options[] = {
     {.name = "", .help = "Actions"},
@@ -241,14 +241,21 @@ static int check_all_job(const struct job *job)
     return -1;
 }
 
+static const char *remedy(const struct coll__op *op, enum coll_type type)
+{
+    if (coll__type_kind(type) == KIND_PAIR)
+        return "--op minloc";
+    return coll__op_takes(op, COLL_F32_I32) ? "--type f32_i32" : "--type u32";
+}
+
 static int check_op(const struct job *job)
 {
     struct coll__op op = {.base = job->op};
 
     if (!coll__op_takes(&op, job->type) && coll__reduces(job->collective))
-        return say(2, "--op %s is for %s, not for %s; add --type u32",
+        return say(2, "--op %s is for %s, not for %s; add %s",
                    coll_op_name(job->op), coll__op_kinds(&op),
-                   coll_type_name(job->type));
+                   coll_type_name(job->type), remedy(&op, job->type));
     if (job->op == COLL_AVG && coll__is_prefix(job->collective))
         return say(2, "--op avg is for reductions over all ranks; take sum");
     return -1;

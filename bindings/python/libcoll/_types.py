@@ -7,6 +7,7 @@ The library is asked what it has, so that new types and operations need no chang
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any
 
 from ._lib import lib, names
@@ -40,8 +41,17 @@ def _named(name: str) -> int | None:
     return next((code for code, n in enumerate(NAMES) if n.startswith(start)), None)
 
 
+def _pair(text: str, size: int) -> int | None:
+    """Return the type of records of a value and an index, whatever their names are."""
+    found = re.fullmatch(r"T\{([fdi]):[^:]*:i:[^:]*:(?:4x)?\}", text)
+    name = {"f": "f32_i32", "d": "f64_i32", "i": "i32_i32"}[found[1]] if found else ""
+    return next((code for code, n in enumerate(NAMES) if n == name and SIZES[code] == size), None)
+
+
 def of_format(text: str, size: int) -> int | None:
     """Return the type of a memoryview's format and item size."""
+    if text[0] == "T":
+        return _pair(text, size)
     if text[0] in ">!" and size > 1:
         return None
     text = text.lstrip("@=<>!")
@@ -80,9 +90,12 @@ def dtype_of(code: int) -> Any:
     """Return the numpy dtype of a type.
 
     For types that numpy lacks it is that of ml_dtypes, or without it the unsigned
-    integer of the same size.
+    integer of the same size.  A pair is a record of "value" and "index".
     """
     name, size = NAMES[code], SIZES[code]
+    if "_" in name:  # a pair, such as f32_i32
+        value, index = (f"{part[0]}{int(part[1:]) // 8}" for part in name.split("_"))
+        return numpy().dtype([("value", value), ("index", index)], align=True)
     for extended, start in _EXTENDED.items():
         if name.startswith(start):
             try:

@@ -59,6 +59,26 @@ def test_every_type_sums(comm):
         equal(comm.allreduce(numpy.arange(3) > 1, "lor"), [False, False, True])
 
 
+def test_complex_numbers(comm):
+    for name in ("c8", "c16"):
+        all_ranks = [numpy.arange(5) + (r + 1) * 1j for r in range(comm.size)]
+        mine = all_ranks[comm.rank].astype(name)
+        equal(comm.allreduce(mine.copy()), sum(all_ranks).astype(name))
+        equal(comm.allgather(mine).reshape(comm.size, 5), all_ranks)
+    scaled = libcoll.Op.premul(numpy.complex128(2 - 1j))
+    equal(comm.allreduce(all_ranks[comm.rank].copy(), scaled), (2 - 1j) * sum(all_ranks))
+
+
+def test_pairs(comm):
+    for value in ("f4", "f8", "i4"):
+        mine = numpy.zeros(4, numpy.dtype([("v", value), ("at", "i4")], align=True))
+        mine["v"] = (numpy.arange(4) + comm.rank) % comm.size
+        mine["at"] = comm.rank
+        least = comm.allreduce(mine, "minloc")
+        equal(least["v"], 0)
+        equal(least["at"], -numpy.arange(4) % comm.size)
+
+
 def test_a_forked_child_leaves_the_parent_alone(comm):
     child = os.fork()
     if child == 0:
