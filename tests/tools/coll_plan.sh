@@ -124,6 +124,9 @@ refused 2 'plus is not valid: it must be sum|' -c allreduce -n 4 -o plus --expla
 refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
 refused 2 "no algorithm 'reduce:halving'; there are: " -c reduce -n 4 -a halving --explain
 refused 2 'band is for integers and bool, not for' -c allreduce -n 4 -o band --explain
+refused 2 'for pairs of a value and an index, not for f32; add --type f32_i32' -c allreduce -n 4 -o minloc --explain
+refused 2 'sum is for numbers, not for i32_i32; add --op minloc' -c allreduce -n 4 -t i32_i32 --explain
+shows '^\* ' -c allreduce -n 4 -o maxloc -t f64_i32 --explain
 shows '^\* ' -c allreduce -n 4 -o band -t u8 --explain
 refused 2 'a whole number from 1 to' -c allreduce -n 0 --explain
 refused 2 'a size such as' -c allreduce -n 4 -b lots --explain
