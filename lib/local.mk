@@ -47,6 +47,7 @@ include %D%/price/local.mk
 
 include %D%/algo/local.mk
 include %D%/order/local.mk
+include %D%/tags/local.mk
 include %D%/exec/local.mk
 include %D%/device/local.mk
 include %D%/net/local.mk

@@ -56,6 +56,7 @@ include %D%/sim/local.mk
 include %D%/stream/local.mk
 include %D%/style/local.mk
 include %D%/support/local.mk
+include %D%/tags/local.mk
 include %D%/tools/local.mk
 include %D%/topo/local.mk
 include %D%/trace/local.mk

@@ -51,7 +51,8 @@ struct coll_creation; /* of a communicator, which goes on beside its caller */
     X(ERR_ABORTED, -8, "the communicator was aborted")                      \
     X(ERR_BOOTSTRAP, -9, "the ranks could not find each other")             \
     X(ERR_TRANSPORT, -10, "a transport failed")                             \
-    X(ERR_INTERNAL, -11, "a bug in libcoll")
+    X(ERR_INTERNAL, -11, "a bug in libcoll")                                \
+    X(ERR_TRUNCATED, -12, "the message is longer than the receive")
 
 enum coll_status {
 #define COLL_ENUMERATOR(name, value, text) COLL_##name = value,
@@ -154,8 +155,9 @@ enum coll_op {
 
 /* ---- collectives -------------------------------------------------------- *
  *
- * The names of the operations, for struct coll_args.  COLL_SEND and COLL_RECV
- * concern two ranks, all others concern every rank.
+ * The names of the operations, for struct coll_args.  COLL_SEND, COLL_RECV,
+ * COLL_SEND_TAGGED and COLL_RECV_TAGGED concern two ranks, all others concern
+ * every rank.
  */
 
 /* X(name, text): each line is an operation. */
@@ -177,7 +179,9 @@ enum coll_op {
     X(SEND, "send")                       \
     X(RECV, "recv")                       \
     X(SCAN, "scan")                       \
-    X(EXSCAN, "exscan")
+    X(EXSCAN, "exscan")                   \
+    X(SEND_TAGGED, "send_tagged")         \
+    X(RECV_TAGGED, "recv_tagged")
 
 enum coll_collective {
 #define COLL_ENUMERATOR(name, text) COLL_##name,
@@ -918,9 +922,9 @@ int coll_op_destroy(enum coll_op op);
  *            COLL_ERR_ABORTED: a rank called coll_comm_abort().
  *            COLL_ERR_SYSTEM, COLL_ERR_TRANSPORT: a connection failed.
  *
- *            After an error other than COLL_ERR_INVALID, COLL_ERR_UNSUPPORTED
- *            and COLL_ERR_NOMEM the communicator has failed, and only
- *            coll_comm_destroy() is of use.
+ *            After an error other than COLL_ERR_INVALID, COLL_ERR_UNSUPPORTED,
+ *            COLL_ERR_NOMEM and COLL_ERR_TRUNCATED the communicator has failed,
+ *            and only coll_comm_destroy() is of use.
  * Threads:   One caller at a time a communicator.
  * Cost:      No allocation and no system call once the plan for this shape (the
  *            same operation, type, count and root) exists.
@@ -1171,6 +1175,65 @@ int coll_send(const void *in, size_t count, enum coll_type type, int peer,
 int coll_recv(void *out, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
 
+#define COLL_ANY_RANK (-1) /* the peer of a receive: any rank */
+#define COLL_ANY_TAG (-1)  /* the tag of a receive: any tag */
+
+/* The message that a receive with a tag has got.
+ *
+ * Set size = sizeof(struct coll_recv_status) before the call.
+ */
+struct coll_recv_status {
+    size_t size;
+    int source;   /* the rank that sent it */
+    int tag;      /* its tag */
+    size_t count; /* its elements */
+};
+
+/* Send a message with a tag, or receive one.
+ *
+ * A receive names the rank and the tag of the message that it wants, or takes
+ * any.  The rules are those of MPI.  A message that comes takes the earliest
+ * receive that matches it, and a receive takes the earliest message.  So
+ * messages of one rank that match the same receives do not overtake each other.
+ * Messages with tags and those of coll_send() never match each other.
+ *
+ * Shapes:    in[count] or out[count] of type, in host memory; stream is NULL.
+ *            tag is 0 to INT_MAX.  For a receive, peer may be COLL_ANY_RANK and
+ *            tag may be COLL_ANY_TAG.  Both ranks pass the same type.  The
+ *            message may have fewer elements than the receive.  peer may be
+ *            this rank itself.  status may be NULL.
+ * Result:    coll_send_tagged() returns COLL_OK when in may be used again, not
+ *            when the peer has received the message.  coll_recv_tagged()
+ *            returns COLL_OK when out has the message, and *status says where
+ *            it is from, its tag and how many elements it has; the rest of out
+ *            is untouched.
+ * Ownership: *status is written when the receive ends; in a request or a group
+ *            it must be valid until then.
+ * Errors:    COLL_ERR_TRUNCATED, at the receiver only: the message is longer
+ *            than the receive.  The message is gone, out is untouched, and
+ *            *status describes the message.  The communicator has not failed.
+ *            COLL_ERR_MISMATCH: the two ranks passed different types.
+ *            COLL_ERR_UNSUPPORTED: stream is not NULL, or the buffer is GPU
+ *            memory.
+ *            COLL_ERR_INVALID is also the error for a blocking call that waits
+ *            for this rank itself while nothing of this rank could end the
+ *            wait.  For a message that was never received coll_comm_destroy()
+ *            returns COLL_ERR_MISMATCH.
+ * Cost:      A message of at most 8 KiB is sent at once and kept at the
+ *            receiver until a receive takes it.  Each rank keeps at most 64 KiB
+ *            for each other rank, 128 bytes for each message included.  A
+ *            message that is longer, or comes when these 64 KiB are full, waits
+ *            at its sender: the receiver keeps some 400 bytes for it, and
+ *            coll_send_tagged() returns when a receive has taken it.  A message
+ *            that comes before its receive allocates memory.
+ * See:       coll_send(), coll_request_create().
+ */
+int coll_send_tagged(const void *in, size_t count, enum coll_type type,
+                     int peer, int tag, struct coll_comm *comm, void *stream);
+int coll_recv_tagged(void *out, size_t count, enum coll_type type, int peer,
+                     int tag, struct coll_comm *comm, void *stream,
+                     struct coll_recv_status *status);
+
 /* Wait until every rank has called this function.
  *
  * Result:    COLL_OK when every rank has called coll_barrier().  With a stream,
@@ -1263,6 +1326,9 @@ struct coll_args {
     /* 1: when the operation ends, coll_completion_fd() becomes readable.  Not
      * with a stream.  It need not be equal on all ranks. */
     int notify;
+    /* Of a receive with a tag: written each time the operation ends, or NULL. */
+    struct coll_recv_status *status;
+    int tag; /* of COLL_SEND_TAGGED and COLL_RECV_TAGGED */
 };
 
 /* Prepare an operation that can be started many times.

@@ -2,6 +2,7 @@
 /* coll.c - the blocking operations, and groups of them. */
 #include "lib/run/cache.h"
 #include "lib/run/group.h"
+#include "lib/run/tagged.h"
 #include "include/coll/coll.h"
 
 /* The arguments that all operations have.  Naming every member saves the slow clearing
@@ -25,6 +26,8 @@ static inline struct coll_args plain(enum coll_collective collective,
         .out_counts = NULL,
         .out_displs = NULL,
         .algo = NULL,
+        .status = NULL,
+        .tag = 0,
     };
 }
 
@@ -196,6 +199,30 @@ int coll_recv(void *out, size_t count, enum coll_type type, int peer,
 
     args.root = peer;
     return coll__run_call(comm, &args);
+}
+
+int coll_send_tagged(const void *in, size_t count, enum coll_type type,
+                     int peer, int tag, struct coll_comm *comm, void *stream)
+{
+    struct coll_args args =
+        plain(COLL_SEND_TAGGED, in, NULL, count, type, stream);
+
+    args.root = peer;
+    args.tag = tag;
+    return coll__tagged_call(comm, &args);
+}
+
+int coll_recv_tagged(void *out, size_t count, enum coll_type type, int peer,
+                     int tag, struct coll_comm *comm, void *stream,
+                     struct coll_recv_status *status)
+{
+    struct coll_args args =
+        plain(COLL_RECV_TAGGED, NULL, out, count, type, stream);
+
+    args.root = peer;
+    args.tag = tag;
+    args.status = status;
+    return coll__tagged_call(comm, &args);
 }
 
 int coll_barrier(struct coll_comm *comm, void *stream)

@@ -87,8 +87,10 @@ struct coll__members {
 /* How far this rank has come with its calls. */
 struct coll__calls {
     struct coll__history history[N_HISTORIES];
-    /* [N_SERIES * size]: messages to and from each rank, so far */
+    /* [N_SERIES * size]: messages to and from each rank, so far; with a tag, those that a
+     * receive has taken */
     _Atomic uint64_t *n_sent, *n_received;
+    _Atomic int n_receiving; /* receives with a tag that have not ended */
     /* The collective in which this rank's caller has waited for a while; 0: none.
      * Until it ends, this rank starts nothing else. */
     _Atomic uint64_t stuck_in;
@@ -113,16 +115,17 @@ struct coll__ending {
  * all ranks together, so that a small one does not wait for a large one
  * (the limit overtake).  Operations of streams have a channel of their own, so that they and
  * the host's operations do not wait for each other.  Sends and receives use CHANNEL_P2P
- * and up. */
+ * and up; those with tags have a channel of their own, on which lib/tags matches them. */
 enum {
     CHANNEL_SMALL,
     CHANNEL_LARGE,
     CHANNEL_STREAM,
     CHANNEL_P2P,
-    CHANNEL_P2P_STREAM
+    CHANNEL_P2P_STREAM,
+    CHANNEL_TAGS
 };
 
-_Static_assert(CHANNEL_P2P_STREAM + 1 == COLL__CHANNELS, "each has a use");
+_Static_assert(CHANNEL_TAGS + 1 == COLL__CHANNELS, "each has a use");
 
 struct coll_comm {
     int rank, size, n_hosts;
@@ -153,8 +156,8 @@ struct coll_comm {
 static inline struct coll__history *
 coll__history_of(struct coll_comm *comm, const struct coll__signature *sig)
 {
-    return &comm->calls.history[sig->series == SERIES_COMPARED ? SERIES_HOST
-                                                               : sig->series];
+    return &comm->calls.history[sig->series >= N_HISTORIES ? SERIES_HOST
+                                                           : sig->series];
 }
 
 /* Was the communicator made by this process's parent, before fork()?  Then this process

@@ -152,11 +152,14 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
     char what[COLL__SIGNATURE_TEXT];
     int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
     int at = call->sig.series * comm->size + call->rank;
-    _Atomic uint64_t *n = call->sig.collective == COLL_RECV
+    int is_tagged = coll__is_tagged((enum coll_collective)call->sig.collective);
+    _Atomic uint64_t *n = call->sig.collective == COLL_RECV ||
+                                  call->sig.collective == COLL_RECV_TAGGED
                               ? &comm->calls.n_sent[at]
                               : &comm->calls.n_received[at];
 
-    if (atomic_load_explicit(n, memory_order_relaxed) >= call->sig.seq)
+    if (atomic_load_explicit(n, memory_order_relaxed) >=
+        (is_tagged ? (uint32_t)call->sig.seq : call->sig.seq))
         return VERDICT_HERE;
     if (apart)
         return disagree(comm, call, apart, COLL__SAME_CALLS, text);
@@ -164,6 +167,26 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
         return VERDICT_LATE;
     coll__signature_describe(&mine, what, sizeof(what));
     return disagree(comm, call, what, COLL__SAME_CALLS, text);
+}
+
+/* Another rank asks about a message with a tag.  A receive from any rank may be served by
+ * others, and what waits here for a message may be what the other rank sends. */
+static enum coll__verdict judge_tagged(struct coll_comm *comm,
+                                       const struct coll__ctrl_call *call,
+                                       const char *apart,
+                                       char text[COLL__TEXT_MAX])
+{
+    int is_send = call->sig.collective == COLL_SEND_TAGGED;
+
+    if (apart)
+        snprintf(text, COLL__TEXT_MAX, "in %s", apart);
+    if (call->rank == comm->rank)
+        return VERDICT_HERE;
+    if (call->sig.root == COLL_ANY_RANK ||
+        (is_send &&
+         atomic_load_explicit(&comm->calls.n_receiving, memory_order_relaxed)))
+        return VERDICT_LATE;
+    return judge_message(comm, call, apart, text);
 }
 
 enum coll__verdict coll__stall_judge(struct coll_comm *comm,
@@ -178,6 +201,8 @@ enum coll__verdict coll__stall_judge(struct coll_comm *comm,
 
     coll__history_where(coll__history_of(comm, &call->sig), text,
                         COLL__TEXT_MAX);
+    if (coll__is_tagged((enum coll_collective)call->sig.collective))
+        return judge_tagged(comm, call, apart, text);
     return coll__is_p2p((enum coll_collective)call->sig.collective)
                ? judge_message(comm, call, apart, text)
                : judge_collective(comm, call, apart, text);
@@ -441,7 +466,7 @@ static int investigate(const struct coll__call *running, int is_blocked,
     struct coll__patience *p = &comm->patience;
 
     p->looked = now;
-    if (is_blocked && !running->is_p2p)
+    if (is_blocked && running->sig.series != SERIES_TAGGED && !running->is_p2p)
         atomic_store_explicit(&comm->calls.stuck_in, running->sig.seq,
                               memory_order_release);
     if (now > p->asked + p->pause)

@@ -131,8 +131,10 @@ enum coll__shape coll__problem_shape(const struct coll__problem *pb,
     case COLL_SCATTERV:
         return is_out ? SHAPE_WHOLE : is_root ? SHAPE_PARTS : SHAPE_NONE;
     case COLL_SEND:
+    case COLL_SEND_TAGGED:
         return is_out ? SHAPE_NONE : SHAPE_WHOLE;
     case COLL_RECV:
+    case COLL_RECV_TAGGED:
         return is_out ? SHAPE_WHOLE : SHAPE_NONE;
     case COLL_N_COLLECTIVES:
         break;

@@ -16,6 +16,7 @@
 #include "lib/run/group.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
+#include "lib/run/tagged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -86,6 +87,8 @@ static int judge(struct coll_comm *comm, const struct coll_args *args,
     *is_streams = 0;
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited(coll_collective_name(args->collective));
+    if (coll__is_tagged(args->collective))
+        return coll__tagged_check(args, comm);
     coll__look_for_devices();
     *is_streams = coll__is_stream_call(args);
     if (!*is_streams)
@@ -161,7 +164,8 @@ static size_t fuse(struct note *first)
         return len;
     for (struct note *next = first + 1; next < end; next++) {
         if (next->comm != first->comm || next->is_streams ||
-            coll__is_p2p(next->args.collective))
+            coll__is_p2p(next->args.collective) ||
+            coll__is_tagged(next->args.collective))
             continue;
         if (!can_follow(first, next, len))
             break;
@@ -218,6 +222,8 @@ static int take_request(struct note *note)
 {
     int is_many = note->part.next != NULL, rc;
 
+    if (coll__is_tagged(note->args.collective))
+        return coll__tagged_take(note->comm, &note->args, &note->request);
     if (is_many) /* the stage is as large as it gets */
         note->args.in = note->args.out = note->queue->stage;
     rc = coll__cache_take(note->comm, &note->args, &note->request);
@@ -287,7 +293,7 @@ static void start_all(int is_streams)
         if (!request || group.notes[i].is_streams != is_streams)
             continue;
         coll__owner_acquire(request->call.comm);
-        coll__request_start(request);
+        coll__request_start_any(request);
         coll__owner_release(request->call.comm);
     }
 }
@@ -306,6 +312,20 @@ static void wait_all(int is_streams)
     }
 }
 
+/* Return why the note's operation failed: its communicator's failure, or a message that
+ * was too long.  Logged again for this thread. */
+static int status_of(const struct note *note)
+{
+    int rc = coll__comm_status(note->comm);
+
+    if (rc || !note->request)
+        return rc;
+    rc = coll__request_status(note->request);
+    if (rc == COLL_ERR_TRUNCATED)
+        coll__tagged_say(note->request);
+    return rc;
+}
+
 /* Return the first failure among the group's operations, logged again for this
  * thread. */
 static int gather_status(int is_streams)
@@ -317,7 +337,7 @@ static int gather_status(int is_streams)
         if (note->is_streams == is_streams &&
             (is_missing ||
              (note->request && coll__request_status(note->request))))
-            return coll__comm_status(note->comm);
+            return status_of(note);
     }
     return COLL_OK;
 }
@@ -390,6 +410,8 @@ static void clear(void)
             coll__owner_acquire(request->call.comm);
             if (group.notes[i].is_streams)
                 coll__stream_calls->compared(request);
+            else if (request->kind == REQUEST_TAGGED)
+                coll__tagged_put(request);
             else
                 coll__cache_put(request);
             coll__owner_release(request->call.comm);

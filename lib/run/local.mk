@@ -12,4 +12,5 @@ libcore_la_SOURCES += \
 	%D%/run.c %D%/run.h \
 	%D%/scratch.c %D%/scratch.h \
 	%D%/stream_calls.h \
+	%D%/tagged.c %D%/tagged.h \
 	%D%/thread.c

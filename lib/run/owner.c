@@ -227,7 +227,7 @@ void coll__submitted_start_some(struct coll__run *run)
     }
     for (; earliest; earliest = next) {
         next = earliest->next;
-        coll__request_start(earliest);
+        coll__request_start_any(earliest);
     }
 }
 

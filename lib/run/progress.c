@@ -16,6 +16,7 @@
 #include "lib/run/notice.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
+#include "lib/run/tagged.h"
 #include "lib/trace/history.h"
 #include "lib/trace/log.h"
 #include "lib/trace/recorder.h"
@@ -210,12 +211,8 @@ int coll__request_start(struct coll_request *request)
         request->called = coll__now();
     if (is_look_due(request))
         coll__comm_look_around(comm); /* what it finds has failed then */
-    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
-        int status = coll__run_quiesce(comm);
-
-        end(request, status);
-        return status;
-    }
+    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
+        return coll__request_fail(request);
     if (!request->call.is_p2p) {
         set_seq(request);
         if (coll__trace_is_on())
@@ -230,6 +227,20 @@ int coll__request_start(struct coll_request *request)
     }
     enqueue(comm, request);
     return COLL_OK;
+}
+
+int coll__request_start_any(struct coll_request *request)
+{
+    return request->kind == REQUEST_TAGGED ? coll__tagged_start(request)
+                                           : coll__request_start(request);
+}
+
+int coll__request_fail(struct coll_request *request)
+{
+    int status = coll__run_quiesce(request->call.comm);
+
+    end(request, status);
+    return status;
 }
 
 int coll__run_quiesce(struct coll_comm *comm)
@@ -250,7 +261,8 @@ int coll__run_quiesce(struct coll_comm *comm)
         }
     }
     coll__ended_init(&comm->run->ended);
-    if (comm->run->has_streams)
+    coll__tagged_reset(comm);
+    if (comm->run->has_more & RUN_HAS_STREAMS)
         coll__stream_calls->release(comm);
     return status;
 }
@@ -345,8 +357,7 @@ static int step(struct coll_comm *comm,
     return COLL_OK;
 }
 
-/* A send or receive has ended. */
-static void end_message(struct coll_request *request)
+void coll__request_end(struct coll_request *request, int status)
 {
     struct coll__queue *queue =
         &request->call.comm->run->queues[request->channel];
@@ -360,7 +371,7 @@ static void end_message(struct coll_request *request)
         trace(request);
     if (request->call.stall.said)
         coll__stall_end(&request->call);
-    end(request, COLL_OK);
+    end(request, status);
 }
 
 /* Advance the sends and receives whose message has ended.  The others have no local
@@ -375,9 +386,21 @@ static int step_p2p(struct coll_comm *comm, int *moved)
 
         if (rc < 0)
             return failed(request, rc);
-        end_message(request);
+        coll__request_end(request, COLL_OK);
     }
     return COLL_OK;
+}
+
+/* Move what has no program. */
+static int move_more(struct coll_comm *comm, int *moved)
+{
+    int rc = COLL_OK;
+
+    if (comm->run->has_more & RUN_HAS_TAGS)
+        rc = coll__tagged_move(comm, moved);
+    return rc || comm->lost.until || !(comm->run->has_more & RUN_HAS_STREAMS)
+               ? rc
+               : coll__stream_calls->move(comm, moved);
 }
 
 static int progress(struct coll_comm *comm, int *moved)
@@ -401,9 +424,9 @@ static int progress(struct coll_comm *comm, int *moved)
     rc = step(comm, coll__prog_advance, moved);
     if (!rc)
         rc = step_p2p(comm, moved);
-    return rc || comm->lost.until || !comm->run->has_streams
+    return rc || comm->lost.until || !comm->run->has_more
                ? rc
-               : coll__stream_calls->move(comm, moved);
+               : move_more(comm, moved);
 }
 
 int coll__run_progress(struct coll_comm *comm, int *moved)
@@ -422,8 +445,9 @@ int coll__request_check_stall(struct coll_request *request, double timeout,
 {
     struct coll_comm *comm = request->call.comm;
     const struct coll_request *running =
-        request->call.is_p2p ? request
-                             : comm->run->queues[request->channel].first;
+        request->call.is_p2p || request->kind == REQUEST_TAGGED
+            ? request
+            : comm->run->queues[request->channel].first;
 
     return coll__stall_check(&request->call, &running->call, timeout,
                              is_blocked)
@@ -448,7 +472,9 @@ static int status_and_why(struct coll_request *request)
 {
     int status = coll__request_status(request);
 
-    if (status < 0)
+    if (status == COLL_ERR_TRUNCATED)
+        coll__tagged_say(request);
+    else if (status < 0 && coll__comm_has_failed(request->call.comm))
         coll__log_set_error(request->call.comm->failure.text);
     return status;
 }
@@ -513,7 +539,7 @@ int coll__request_launch(struct coll_request *request)
     if (!coll__owner_try(comm)) /* another thread moves it */
         return leave(request, 0);
     coll__submitted_start(comm->run);
-    rc = coll__request_start(request);
+    rc = coll__request_start_any(request);
     if (rc == COLL_OK && comm->size == 1) /* it has no progress thread */
         coll__run_progress(comm, &moved);
     coll__owner_release(comm);

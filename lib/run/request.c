@@ -9,6 +9,7 @@
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
+#include "lib/run/tagged.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
@@ -352,6 +353,8 @@ static int take(struct coll_comm *comm, const struct coll_args *args,
     struct coll__problem pb;
     int rc;
 
+    if (coll__is_tagged(args->collective))
+        return coll__tagged_take(comm, args, request);
     if (coll__is_stream_call(args))
         return COLL_IN_PROGRESS;
     if (!args->algo || !*args->algo)

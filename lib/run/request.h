@@ -27,6 +27,7 @@ enum coll__request_kind {
     REQUEST_SINGLE, /* made for one call or for the caller */
     REQUEST_KEPT,   /* struct coll__kept_request (cache.c) */
     REQUEST_STREAM, /* struct stream_request (lib/stream/calls.c); without a program */
+    REQUEST_TAGGED, /* struct coll__tagged_request (tagged.c); without a program */
 };
 
 struct coll_request {
@@ -135,6 +136,16 @@ int coll__request_start(struct coll_request *request);
  * COLL_IN_PROGRESS the request must be queued by coll__request_queue(). */
 int coll__request_start_alone(struct coll_request *request);
 void coll__request_queue(struct coll_request *request);
+
+/* As coll__request_start(), also for a message with a tag. */
+int coll__request_start_any(struct coll_request *request);
+
+/* The request was started on a communicator that has failed: end it.  Returns its
+ * status. */
+int coll__request_fail(struct coll_request *request);
+
+/* A send or receive in a queue has ended with this status. */
+void coll__request_end(struct coll_request *request, int status);
 
 /* Wait until the request has ended, and move all others meanwhile.  Returns its
  * status. */

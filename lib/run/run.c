@@ -9,6 +9,7 @@
 #include "lib/run/owner.h"
 #include "lib/run/request.h"
 #include "lib/run/stream_calls.h"
+#include "lib/run/tagged.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 
@@ -76,8 +77,10 @@ static int run_drain(struct coll_comm *comm)
 
 static int run_leave(struct coll_comm *comm)
 {
-    if (!comm->run->own || coll__comm_has_failed(comm))
+    if (coll__comm_has_failed(comm))
         return COLL_OK;
+    if (!comm->run->own)
+        return coll__tagged_leave(comm);
     log_error("api", "the communicator still has requests; destroy them "
                      "first");
     return COLL_ERR_INVALID;
@@ -101,6 +104,7 @@ static int run_free(struct coll_comm *comm)
         return COLL_OK;
     coll__requests_forget_own(comm);
     coll__cache_forget(comm);
+    coll__tagged_forget(comm);
     free(run->packed);
     free(run->sorter.scratch);
     for (int c = 0; c < COLL__CHANNELS; c++)
@@ -116,7 +120,7 @@ static void run_bytes(const struct coll_comm *comm,
     const struct coll__run *run = comm->run;
 
     stats->plans += run->cache.bytes;
-    stats->scratch += run->cache.pool.bytes;
+    stats->scratch += run->cache.pool.bytes + coll__tagged_bytes(comm);
     for (const struct coll_request *r = run->own; r; r = r->own_next)
         if (r->kind != REQUEST_KEPT) {
             stats->plans += coll__request_bytes(r);

@@ -15,11 +15,16 @@
 #include <stdatomic.h>
 
 struct coll__attachment;
+struct coll__tagged_request;
+struct coll__tags;
 struct coll_comm;
 struct coll_request;
 
 /* Who may move the communicator: owner.c. */
 enum coll__owner { OWNER_NONE, OWNER_FREE, OWNER_TAKEN };
+
+/* What else than programs moves. */
+enum coll__more { RUN_HAS_STREAMS = 1, RUN_HAS_TAGS = 2 };
 
 /* The operations of a channel that were started and have not ended, in order.  Only the
  * first collective runs; sends and receives all run. */
@@ -48,17 +53,19 @@ struct coll__run {
     struct coll__queue queues[COLL__CHANNELS];
     struct coll__ended ended; /* of sends and receives, by their requests */
     int n_running;            /* in all queues */
-    int has_streams;          /* from the first call for one on */
+    unsigned has_more;        /* enum coll__more, from the first such call on */
     int n_streaming;          /* batches of streams that are under way */
     int n_captured; /* in graphs, each of which may begin at any time */
     int is_quiet;   /* the communicator failed, and its transports are closed */
     struct coll__wait wait;
     unsigned n_tests_idle;
     unsigned char token_in, token_out; /* a barrier's one byte */
+    struct coll__tags *tags; /* messages with tags, from the first one on */
 
     /* What is kept for the next calls. */
     struct coll__cache cache; /* of blocking calls */
     struct coll_request *own; /* the caller's, not destroyed yet */
+    struct coll__tagged_request *idle_tagged; /* of blocking calls */
     size_t *packed; /* [2 size]: displacements that a caller leaves out */
     struct coll__sorter sorter; /* of parts, when they are judged */
 };

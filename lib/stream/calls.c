@@ -50,7 +50,7 @@ static int have_streams(struct coll_comm *comm, const char *what,
     if (rc == COLL_OK) {
         comm->stream->place = *place;
         comm->stream->stage = stage;
-        comm->run->has_streams = 1;
+        comm->run->has_more |= RUN_HAS_STREAMS;
         comm->holds_device = 1;
     }
     coll__owner_release(comm);

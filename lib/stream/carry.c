@@ -103,7 +103,8 @@ int coll__carry_move(struct coll_comm *comm, int *moved)
 
 void coll__carry_drain(struct coll_comm *comm)
 {
-    if (is_carrier(comm->links.routes.streams) && comm->run->has_streams)
+    if (is_carrier(comm->links.routes.streams) &&
+        (comm->run->has_more & RUN_HAS_STREAMS))
         count(comm, 1);
 }
 

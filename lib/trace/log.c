@@ -35,10 +35,10 @@ static _Atomic uint64_t speaker;
 static _Thread_local char last_error[COLL__LINE_MAX];
 
 /* The parts that log; tests/style/check_layers.sh checks that none is missing. */
-static const char *const parts[] = {"api",   "boot", "cma", "comm", "cuda",
-                                    "exec",  "log",  "mem", "op",   "param",
-                                    "plan",  "self", "shm", "tcp",  "topo",
-                                    "trace", "tune", "ucx", NULL};
+static const char *const parts[] = {"api",  "boot",  "cma",  "comm", "cuda",
+                                    "exec", "log",   "mem",  "op",   "param",
+                                    "plan", "self",  "shm",  "tags", "tcp",
+                                    "topo", "trace", "tune", "ucx",  NULL};
 
 static int index_of(const char *word, const char *const *words)
 {

@@ -72,6 +72,25 @@ static void describe_more(const struct coll__signature *sig, char *text,
     }
 }
 
+/* "send_tagged #2 to 3, tag 5", "recv_tagged #1 from any rank, any tag". */
+static void describe_tagged(const struct coll__signature *sig, char *text,
+                            size_t len)
+{
+    enum coll_collective collective = (enum coll_collective)sig->collective;
+    int tag = coll__signature_tag(sig);
+    char peer[16] = "any rank", what[24] = "any tag";
+
+    if (sig->root != COLL_ANY_RANK)
+        snprintf(peer, sizeof(peer), "%d", (int)sig->root);
+    if (tag != COLL_ANY_TAG)
+        snprintf(what, sizeof(what), "tag %d", tag);
+    snprintf(text, len, "%s #%u %s %s, %s (%llu %s)",
+             coll_collective_name(collective), (unsigned)sig->seq,
+             collective == COLL_SEND_TAGGED ? "to" : "from", peer, what,
+             (unsigned long long)sig->count,
+             coll_type_name((enum coll_type)sig->type));
+}
+
 void coll__signature_describe(const struct coll__signature *sig, char *text,
                               size_t len)
 {
@@ -83,7 +102,9 @@ void coll__signature_describe(const struct coll__signature *sig, char *text,
     char more[96];
 
     describe_more(sig, more, sizeof(more));
-    if (coll__is_p2p(collective))
+    if (coll__is_tagged(collective))
+        describe_tagged(sig, text, len);
+    else if (coll__is_p2p(collective))
         snprintf(text, len, "%s #%llu %s %d (%llu %s)%s", name, seq,
                  collective == COLL_SEND ? "to" : "from", sig->root, count,
                  type, where);

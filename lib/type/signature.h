@@ -10,12 +10,13 @@
  * series.  HOST: operations on buffers of the host.  STREAM: operations that streams carry
  * out; their order among the host's differs between ranks.  COMPARED: with COLL_CHECK
  * calls for streams are compared when they are made, so these comparisons are numbered
- * among the host's. */
+ * among the host's.  TAGGED: messages with tags, whose numbers are of a pair of ranks. */
 enum coll__series {
     SERIES_HOST,
     SERIES_STREAM,
     N_HISTORIES,
     SERIES_COMPARED = N_HISTORIES,
+    SERIES_TAGGED,
     N_SERIES
 };
 
@@ -41,9 +42,28 @@ static inline int coll__is_p2p(enum coll_collective collective)
     return collective == COLL_SEND || collective == COLL_RECV;
 }
 
-/* The collectives of all ranks are all but send and receive, which are not the last of
- * the enum.  Return collective i of these, in the order of the enum. */
-#define COLL__N_OF_ALL ((int)COLL_N_COLLECTIVES - 2)
+/* Is it a message with a tag?  It has neither a plan nor an algorithm. */
+static inline int coll__is_tagged(enum coll_collective collective)
+{
+    return collective == COLL_SEND_TAGGED || collective == COLL_RECV_TAGGED;
+}
+
+/* The seq of such a call, when a rank describes it: the tag in the upper half, and a
+ * number that counts from 1.  root is the peer or COLL_ANY_RANK. */
+static inline uint64_t coll__tagged_seq(int tag, uint32_t number)
+{
+    return (uint64_t)(uint32_t)tag << 32 | number;
+}
+
+static inline int coll__signature_tag(const struct coll__signature *sig)
+{
+    return (int)(uint32_t)(sig->seq >> 32);
+}
+
+/* The collectives of all ranks are all but the sends and receives; those without a tag are
+ * not the last of the enum, those with one are.  Return collective i of these, in the
+ * order of the enum. */
+#define COLL__N_OF_ALL ((int)COLL_N_COLLECTIVES - 4)
 
 static inline enum coll_collective coll__of_all(int i)
 {

@@ -44,10 +44,11 @@ half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
     may lib/price $most lib/plan lib/algo
     may lib/proof $most lib/plan lib/price lib/algo
     may lib/exec $most lib/plan lib/device transports
+    may lib/tags $most lib/plan lib/device lib/exec transports
     under="$most lib/algo lib/boot lib/ctrl lib/net lib/device lib/exec lib/plan lib/price
         lib/proof lib/topo transports"
     may lib/comm $under
-    may lib/run $under lib/comm
+    may lib/run $under lib/comm lib/tags
     may lib/stream $under lib/order lib/comm lib/run
     may lib/api $under lib/comm lib/run lib/stream
     may tools include/coll coll tools/common
