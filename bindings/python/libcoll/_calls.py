@@ -28,6 +28,7 @@ class Call:
     __slots__ = (
         *("collective", "in_", "out", "count", "type", "op", "root", "comm", "stream"),
         *("in_counts", "in_displs", "out_counts", "out_displs", "result", "reducer", "keep"),
+        *("tag", "status"),
     )
 
     def __init__(self, collective: str, source: Buffer, target: Buffer, root: int, stream: Any):
@@ -41,6 +42,7 @@ class Call:
         self.reducer: Op | None = None
         self.keep = (source, target)
         self.comm: int | None = None
+        self.tag, self.status = 0, None
 
     def spread(self, way: str, counts: Sequence[int], displs: Counts, size: int) -> Call:
         """Add the arrays of counts; way is "in" or "out"."""
@@ -52,6 +54,21 @@ class Call:
         if reach > have:
             raise ValueError(f"the counts reach to {reach}, and the array has {have} elements")
         return self
+
+
+class Status(ctypes.Structure):
+    """Where a message with a tag came from: `source`, `tag`, and `count` elements."""
+
+    _fields_ = (
+        *(("size", ctypes.c_size_t), ("source", ctypes.c_int), ("tag", ctypes.c_int)),
+        ("count", ctypes.c_size_t),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(size=ctypes.sizeof(Status))
+
+
+ANY = -1  # of a receive: any rank, or any tag
 
 
 def _stream(stream: Any) -> int | None:
@@ -92,9 +109,13 @@ class Operations:
             if numbers is not None and (len(numbers) != self.size or min(numbers) < 0):
                 raise ValueError(f"counts and displs need {self.size} numbers of at least 0")
 
-    def _reduce(self, call: Call, op: AnyOp) -> Any:
+    def _late(self, call: Call) -> Call:
         if call.collective not in ORDERS:
             raise UnsupportedError(f"this libcoll.so has no {call.collective}: install a later one")
+        return call
+
+    def _reduce(self, call: Call, op: AnyOp) -> Any:
+        self._late(call)
         call.op, call.reducer = op_of(op)
         return self._do(call)
 
@@ -234,13 +255,30 @@ class Operations:
         call.count = count
         return self._do(call.spread("in", counts, displs, self.size) if counts else call)
 
-    def send(self, array: Any, peer: int, *, stream: Any = None) -> Any:
-        """Send array to one rank."""
-        return self._do(Call("send", describe(array), _NOTHING, peer, stream))
+    def send(self, array: Any, peer: int, *, tag: int | None = None, stream: Any = None) -> Any:
+        """Send array to one rank; with a tag, to a recv() that asks for it."""
+        name = "send" if tag is None else "send_tagged"
+        call = Call(name, describe(array), _NOTHING, peer, stream)
+        call.tag = tag or 0
+        return self._do(self._late(call))
 
-    def recv(self, array: Any, peer: int, *, stream: Any = None) -> Any:
-        """Receive array from one rank."""
-        return self._do(Call("recv", _NOTHING, describe(array, True), peer, stream))
+    def recv(
+        self, array: Any, peer: int, *, tag: int | None = None, status: Status | None = None,
+        stream: Any = None,
+    ) -> Any:  # fmt: skip
+        """Receive array from one rank.
+
+        With a tag, peer and tag may be ANY, and the message may be shorter than array: status,
+        a Status, then has its source, tag and count.
+        """
+        name = "recv" if tag is None else "recv_tagged"
+        call = Call(name, _NOTHING, describe(array, True), peer, stream)
+        call.tag = tag or 0
+        if status is not None:
+            if tag is None:
+                raise ValueError("a status is for messages with a tag: pass tag=")
+            call.status, call.keep = ctypes.addressof(status), (*call.keep, status)
+        return self._do(self._late(call))
 
     def barrier(self, *, stream: Any = None) -> Any:
         """Wait until every rank has come here."""

@@ -35,9 +35,11 @@ ORDERS = {
     "recv": "out count type root comm stream",
     "scan": "in_ out count type op comm stream",
     "exscan": "in_ out count type op comm stream",
+    "send_tagged": "in_ count type root tag comm stream",
+    "recv_tagged": "out count type root tag comm stream status",
 }
-OPTIONAL = ("scan", "exscan")  # they came after 0.2.0
-_PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int}
+OPTIONAL = ("scan", "exscan", "send_tagged", "recv_tagged")  # they came after 0.2.0
+_PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int, "tag": c_int}
 
 # Every other function: its result, then its parameters, as the letters of _TYPES.
 _FUNCTIONS = """

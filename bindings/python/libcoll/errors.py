@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exceptions, one for each status of coll.h; each says what coll_last_error() says.
 
-After InvalidError, OutOfMemoryError and UnsupportedError the communicator can be used
-further; after any other it has failed.
+After InvalidError, OutOfMemoryError, UnsupportedError and TruncatedError the communicator can
+be used further; after any other it has failed.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class TransportError(Error):
 
 class InternalError(Error):
     """A bug in libcoll."""
+
+
+class TruncatedError(Error):
+    """The message is longer than the array.  The message is gone."""
 
 
 # in the order of their values, from -1 down

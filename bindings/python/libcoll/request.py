@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 _Args = struct(
     "size:n collective:i type:i op:i root:i in_:p out:p count:n stream:p "
-    "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i notify:i"
+    "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i "
+    "notify:i status:p tag:i"
 )
-_VALUES = ("type", "op", "root", "in_", "out", "count", "stream")
+_VALUES = ("type", "op", "root", "in_", "out", "count", "stream", "status", "tag")
 _ARRAYS = ("in_counts", "in_displs", "out_counts", "out_displs")
 
 

@@ -213,6 +213,27 @@ def test_messages(comm):
     comm.barrier()
 
 
+def test_tags(comm):
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    out, status = numpy.zeros(5), libcoll.Status()
+    request = comm.start.recv(out, libcoll.ANY, tag=7, status=status)
+    comm.send(numpy.full(3, comm.rank + 0.5), right, tag=7)
+    equal(request.wait(), numpy.array([left + 0.5] * 3 + [0, 0]))
+    assert (status.source, status.tag, status.count) == (left, 7, 3)
+    comm.barrier()
+    with libcoll.group():  # the second message first
+        comm.recv(out, left, tag=2)
+        comm.recv(numpy.zeros(2), left, tag=libcoll.ANY, status=status)
+        comm.send(numpy.full(5, 2.0), right, tag=2)
+        comm.send(numpy.full(1, 1.0), right, tag=3)
+    assert (status.tag, status.count) == (3, 1)
+    comm.send(numpy.ones(6), right, tag=4)
+    raises(libcoll.TruncatedError, "has 6 elements", comm.recv, out, left, tag=4)
+    raises(ValueError, "pass tag=", comm.recv, out, left, status=status)
+    raises(libcoll.InvalidError, "tag -3 is negative", comm.send, out, right, tag=-3)
+    comm.barrier()
+
+
 def test_groups(comm):
     sums = [numpy.full(n, 1.0) for n in (1, 2, 3)]
     with libcoll.group(), libcoll.group():
