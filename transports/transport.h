@@ -197,8 +197,9 @@ struct coll__transport {
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
     /* Look at the next message from peer on that channel that has arrived and that no
-     * receive has taken: 1 and *sig, or 0.  For diagnosis, and fast if `published` is
-     * set. */
+     * receive has taken: 1 and *sig, or 0 also while a receive is under way there.  Fast
+     * if `published` is set.  For diagnosis, and for lib/tags, which posts each receive
+     * when its message shows; arm()'s bell rings for such messages, too. */
     int (*peek)(struct coll__tp *tp, int peer, int channel,
                 struct coll__signature *sig);
 };

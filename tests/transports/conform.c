@@ -385,6 +385,7 @@ CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
      .is_closed_by_body = 1)
 CASE(closing_unused_is_clean, .body = conform_check)
 CASE(channels_have_orders_of_their_own, .body = conform_channels)
+CASE(receives_may_wait_until_peek_shows_their_message, .body = conform_show)
 CASE(what_nobody_takes_holds_up_no_other_channel, .body = conform_pass_by)
 CASE(what_takes_long_is_passed_on_the_first_channel, .body = conform_overtake)
 CASE(random_scripts_end_well, .body = conform_script)
@@ -506,6 +507,8 @@ static TCase *cases_of(int transport, const char *case_name,
              is_quick ? 1 : N_ABANDON);
     add_case(tcase, closing_unused_is_clean, transport, 1);
     add_case(tcase, channels_have_orders_of_their_own, transport, 1);
+    add_case(tcase, receives_may_wait_until_peek_shows_their_message, transport,
+             1);
     add_case(tcase, what_nobody_takes_holds_up_no_other_channel, transport, 1);
     add_case(tcase, what_takes_long_is_passed_on_the_first_channel, transport,
              1);

@@ -137,6 +137,7 @@ void conform_channels(struct rank *rank);
 
 /* What nobody takes on one channel holds up none of the others. */
 void conform_pass_by(struct rank *rank);
+void conform_show(struct rank *rank);
 
 /* What takes long on one channel keeps nothing short on the first one waiting. */
 void conform_overtake(struct rank *rank);

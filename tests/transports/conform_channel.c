@@ -66,6 +66,59 @@ void conform_channels(struct rank *rank)
     free(pairs);
 }
 
+/* ---- receives that are posted when their message shows --------------------- */
+
+#define SHOWN 60
+
+/* Message k's length: with data of any length, and without. */
+static size_t shown_len(unsigned k)
+{
+    static const size_t lens[] = {0, 8, 0, 4000, 100, 0, 200000};
+
+    return lens[k % 7];
+}
+
+/* Post the receive of the next message of a peer if the message has come. */
+static int take_shown(struct rank *rank, struct coll__xfer *recvs, int peer,
+                      unsigned *next)
+{
+    struct coll__signature sig, want;
+
+    if (*next == SHOWN ||
+        !rank->tp->ops->peek(rank->tp, peer, rank->channel, &sig))
+        return 0;
+    want = conform_sig_of(*next, shown_len(*next));
+    EXPECT(rank, !memcmp(&sig, &want, sizeof(sig)));
+    conform_post_recv(rank, &recvs[*next], peer, *next, shown_len(*next));
+    ++*next;
+    return 1;
+}
+
+void conform_show(struct rank *rank)
+{
+    struct coll__xfer(*sends)[SHOWN] = calloc(MAX_RANKS, sizeof(*sends));
+    struct coll__xfer(*recvs)[SHOWN] = calloc(MAX_RANKS, sizeof(*recvs));
+    double deadline = coll__now() + patient(WAIT_SECONDS);
+    unsigned next[MAX_RANKS] = {0};
+    int n_left = rank->n_peers * SHOWN;
+
+    for (unsigned k = 0; k < SHOWN; k++)
+        for (int i = 0; i < rank->n_peers; i++)
+            conform_post_send(rank, &sends[i][k], rank->peers[i], k,
+                              shown_len(k));
+    while (n_left) {
+        EXPECT(rank, coll__now() < deadline, "%d do not show", n_left);
+        conform_poll(rank);
+        for (int i = 0; i < rank->n_peers; i++)
+            while (take_shown(rank, recvs[i], rank->peers[i], &next[i]))
+                n_left--;
+    }
+    for (int i = 0; i < rank->n_peers; i++)
+        conform_finish(rank, sends[i], recvs[i], SHOWN, 0);
+    free(sends);
+    free(recvs);
+}
+
 /* ---- past one that nobody takes ------------------------------------------- */
 
 struct traffic {
