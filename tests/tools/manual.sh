@@ -24,7 +24,7 @@ for variable in $("$OLDPWD/tools/coll_info" --params | sed -n 's/^\(COLL_[A-Z_]*
 done
 grep -q '^One caller at a time' man3/coll_allreduce.3 ||
     fail "coll_allreduce(3) does not say what its section says of threads"
-awk '/^\.It Xr coll_send/ && !/Xr coll_recv 3/ { exit 1 }' man7/libcoll.7 ||
+awk '/^\.It Xr coll_send 3/ && !/Xr coll_recv 3/ { exit 1 }' man7/libcoll.7 ||
     fail "libcoll(7) does not refer to coll_recv(3) beside coll_send(3)"
 [ "$(grep -c '^\.Nm$' man1/coll_plan.1)" = 3 ] && ! grep -q '^or:' man1/coll_plan.1 ||
     fail "coll_plan(1) does not show its three forms on lines of their own"
