@@ -187,6 +187,25 @@ int coll__cuda_enter(void *stream, const struct coll__cuda_place *known,
     return status;
 }
 
+void *coll__cuda_here(void *stream)
+{
+    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
+    CUcontext ctx = NULL;
+
+    if (!cuda || (stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD))
+        return NULL;
+    return cuda->cuCtxGetCurrent(&ctx) ? NULL : ctx;
+}
+
+int coll__cuda_push(void *ctx)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(cuda->cuCtxPushCurrent(ctx), "cuCtxPushCurrent");
+}
+
 void coll__cuda_leave(void)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);

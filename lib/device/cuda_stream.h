@@ -57,6 +57,13 @@ int coll__cuda_enter(void *stream, const struct coll__cuda_place *known,
                      struct coll__cuda_place *place);
 void coll__cuda_leave(void);
 
+/* Return the current context if the stream is the legacy stream or the thread's, which
+ * belong to it.  NULL if the stream is another, or no context is current. */
+void *coll__cuda_here(void *stream);
+
+/* Make a context current until coll__cuda_leave().  COLL_ERR_SYSTEM, logged. */
+int coll__cuda_push(void *ctx);
+
 /* Have drop(arg) called when the graph that is being captured on the stream, its copies
  * and its launches are all gone.  The stream's context is current.
  *

@@ -29,6 +29,8 @@ struct note {
     size_t *numbers; /* the arrays of args */
     int is_fused;    /* travels with an earlier one */
     int is_streams;  /* for a stream */
+    void *
+        context; /* that its stream belongs to, if that depends on the thread */
     struct coll__part part;
     struct coll__queue *queue; /* with the stage, of one that carries others */
     /* NULL if fused, or if the communicator had failed.  For a call on a stream: the
@@ -110,6 +112,8 @@ int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
     note = &group.notes[group.n];
     *note = (struct note){.comm = comm, .args = *args};
     note->is_streams = is_streams;
+    if (is_streams)
+        note->context = coll__stream_calls->here(args);
     rc = coll__args_keep(&note->args, comm, &note->numbers);
     if (rc)
         return spoil(rc);
@@ -252,6 +256,18 @@ static int is_failed(const struct coll_comm *comm)
            COLL_OK;
 }
 
+/* Make the request that compares a call on a stream, in the call's own context. */
+static int compare(struct note *note)
+{
+    int rc = coll__stream_calls->enter(note->context);
+
+    if (rc)
+        return rc;
+    rc = coll__stream_calls->compare(note->comm, &note->args, &note->request);
+    coll__stream_calls->leave(note->context);
+    return rc;
+}
+
 /* Make all requests.  A failed communicator does not stop the others; its status is
  * reported by gather_status(). */
 static int make_requests(void)
@@ -273,9 +289,7 @@ static int make_requests(void)
             rc = coll__owner_enter(note->comm, "coll_group_end");
             if (rc)
                 break;
-            rc = note->is_streams ? coll__stream_calls->compare(
-                                        note->comm, &note->args, &note->request)
-                                  : take_request(note);
+            rc = note->is_streams ? compare(note) : take_request(note);
             coll__owner_release(note->comm);
         }
         if (rc && is_failed(note->comm))
@@ -350,16 +364,27 @@ static int run_requests(int is_streams)
     return gather_status(is_streams);
 }
 
-/* Enqueue all stream calls of one communicator; `first` is its first note. */
+/* Enqueue all stream calls of one communicator; `first` is its first note.  All its
+ * streams are of one GPU, so one context serves all calls. */
 static int run_streams_of(size_t first, const struct coll_args **calls)
 {
     struct coll_comm *comm = group.notes[first].comm;
-    int n = 0;
+    void *context = NULL;
+    int rc, n = 0;
 
-    for (size_t i = first; i < group.n; i++)
-        if (group.notes[i].is_streams && group.notes[i].comm == comm)
-            calls[n++] = &group.notes[i].args;
-    return coll__stream_calls->run(comm, calls, n);
+    for (size_t i = first; i < group.n; i++) {
+        if (!group.notes[i].is_streams || group.notes[i].comm != comm)
+            continue;
+        calls[n++] = &group.notes[i].args;
+        if (!context)
+            context = group.notes[i].context;
+    }
+    rc = coll__stream_calls->enter(context);
+    if (rc)
+        return rc;
+    rc = coll__stream_calls->run(comm, calls, n);
+    coll__stream_calls->leave(context);
+    return rc;
 }
 
 static int is_first_for_streams(size_t i)

@@ -33,6 +33,13 @@ struct coll__stream_calls {
     int (*run)(struct coll_comm *comm, const struct coll_args *const calls[],
                int n);
 
+    /* here: return the current context if the call's stream is the legacy stream or the
+     * thread's, which belong to it; else NULL.  enter: make such a context current
+     * until leave(); NULL changes nothing.  A status, logged. */
+    void *(*here)(const struct coll_args *args);
+    int (*enter)(void *context);
+    void (*leave)(void *context);
+
     /* Make the request by which the ranks compare a call of a group (COLL_CHECK), or
      * NULL.  The caller starts it, waits for it and passes it to compared().  As
      * owner. */

@@ -268,6 +268,22 @@ int coll__stream_run(struct coll_comm *comm,
     return rc;
 }
 
+void *coll__stream_here(const struct coll_args *args)
+{
+    return coll__cuda_here(coll__stream_of(args));
+}
+
+int coll__stream_enter(void *context)
+{
+    return context ? coll__cuda_push(context) : COLL_OK;
+}
+
+void coll__stream_go(void *context)
+{
+    if (context)
+        coll__cuda_leave();
+}
+
 /* ---- requests --------------------------------------------------------------------- */
 
 /* Copy what the request reads at each start. */

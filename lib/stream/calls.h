@@ -129,6 +129,13 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args);
 int coll__stream_run(struct coll_comm *comm,
                      const struct coll_args *const calls[], int n);
 
+/* A group is carried out when it ends, with maybe another context current than at its
+ * calls.  here: return the current context if the call's stream belongs to it, else NULL.
+ * enter: make that context current again, until leave.  A status, logged. */
+void *coll__stream_here(const struct coll_args *args);
+int coll__stream_enter(void *context);
+void coll__stream_go(void *context);
+
 /* Take the request that compares a group's call with the other ranks' calls, before
  * the call is run (compare.c).  The caller starts it, waits and puts it back.  NULL:
  * calls are not compared.  As owner. */

@@ -225,6 +225,59 @@ START_TEST(who_ends_elsewhere_does_not_end_a_capture)
 }
 END_TEST
 
+/* Sum up one group of calls on the legacy streams of two GPUs, each call while its own
+ * is current. */
+static int group_legacy(struct rank *k)
+{
+    int status = coll_group_start(), rc;
+
+    for (int c = 0; c < 2 && !status; c++) {
+        fake_device(c);
+        status = sum(k, c, NULL);
+    }
+    fake_device(0);
+    rc = coll_group_end();
+    return status ? status : rc;
+}
+
+static int take_legacy(struct world_rank *me)
+{
+    int32_t numbers[COUNT];
+    struct rank k = {.r = {.me = me}};
+
+    fake_open();
+    OK(cu.Init(0));
+    for (int c = 0; c < 2; c++) {
+        fake_device(c);
+        if (c)
+            WORLD_CHECK(me, !coll_comm_dup(k.comms[0], &k.comms[1]));
+        else
+            WORLD_CHECK(me, (k.comms[0] = world_join(me)) != NULL);
+        for (int i = 0; i < COUNT; i++)
+            numbers[i] = (c + 1) * (i + me->rank);
+        k.in[c] = device_put(numbers, LEN);
+        k.out[c] = device_put(numbers, LEN);
+    }
+    for (int n = 0; n < 3; n++)
+        WORLD_CHECK(me, !group_legacy(&k));
+    for (int c = 0; c < 2; c++) {
+        fake_device(c);
+        OK(cu.StreamSynchronize(NULL));
+        WORLD_CHECK(me, is_sum(&k, c));
+    }
+    WORLD_CHECK(me, !coll_comm_destroy(k.comms[1]));
+    return coll_comm_destroy(k.comms[0]) != COLL_OK;
+}
+
+/* _i: COLL_CHECK */
+START_TEST(a_group_takes_the_legacy_stream_that_was_current_at_each_call)
+{
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    setenv("COLL_CHECK", _i ? "1" : "0", 1);
+    ck_assert_int_eq(device_fork(2, take_legacy, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_orders");
@@ -239,6 +292,9 @@ int main(void)
     tcase_add_loop_test(tc, buffers_are_let_go_while_they_are_on_their_way, 1,
                         4);
     tcase_add_test(tc, who_ends_elsewhere_does_not_end_a_capture);
+    tcase_add_loop_test(
+        tc, a_group_takes_the_legacy_stream_that_was_current_at_each_call, 0,
+        2);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
