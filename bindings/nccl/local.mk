@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libnccl.so.2: NCCL's interface over libcoll.  It has a folder of its own, so that no
+# program takes it for NVIDIA's unless that folder is on the loader's path.
+if HAVE_CUDA
+nccldir = $(libdir)/libcoll/nccl
+nccl_LTLIBRARIES = bindings/nccl/libnccl.la
+ncclincludedir = $(includedir)/libcoll
+ncclinclude_HEADERS = %D%/nccl.h
+bindings_nccl_libnccl_la_CFLAGS = $(AM_CFLAGS) -DNCCL_NO_CUDA_RUNTIME $(CUDA_CFLAGS)
+bindings_nccl_libnccl_la_SOURCES = \
+	%D%/comm.c %D%/comm.h \
+	%D%/driver.c %D%/driver.h \
+	%D%/group.c %D%/init_all.c %D%/job.c \
+	%D%/ops.c %D%/result.c %D%/result.h \
+	%D%/split.c %D%/window.c
+bindings_nccl_libnccl_la_LIBADD = libcoll.la -ldl -lpthread
+# nodelete: as libcoll, whose threads stay
+bindings_nccl_libnccl_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 \
+	-export-symbols-regex '^p?nccl[A-Z]' -no-undefined -Wl,-z,nodelete
+endif
+EXTRA_DIST += %D%/nccl.h
+
+if HAVE_CUDA
+if HAVE_CHECK
+nccl_test_sources = %D%/tests/gpus.c %D%/tests/gpus.h tests/fake_cuda/fake_fixture.c \
+	tests/gpu/gpu.c tests/gpu/gpu_ptx.c
+nccl_test_lib = bindings/nccl/libnccl.la $(CHECK_LIBS) -ldl -lpthread -lm
+unit_tests += bindings/nccl/tests/test_nccl
+bindings_nccl_tests_test_nccl_SOURCES = %D%/tests/test_nccl.c $(nccl_test_sources)
+bindings_nccl_tests_test_nccl_CFLAGS = $(fake_cflags) -DNCCL_NO_CUDA_RUNTIME
+bindings_nccl_tests_test_nccl_LDADD = $(nccl_test_lib)
+EXTRA_bindings_nccl_tests_test_nccl_DEPENDENCIES = tests/fake_cuda/libcuda.la
+endif
+endif
