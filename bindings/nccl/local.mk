@@ -30,5 +30,17 @@ bindings_nccl_tests_test_nccl_SOURCES = %D%/tests/test_nccl.c $(nccl_test_source
 bindings_nccl_tests_test_nccl_CFLAGS = $(fake_cflags) -DNCCL_NO_CUDA_RUNTIME
 bindings_nccl_tests_test_nccl_LDADD = $(nccl_test_lib)
 EXTRA_bindings_nccl_tests_test_nccl_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += bindings/nccl/tests/test_nccl_ranks
+bindings_nccl_tests_test_nccl_ranks_SOURCES = %D%/tests/test_nccl_ranks.c $(nccl_test_sources)
+bindings_nccl_tests_test_nccl_ranks_CFLAGS = $(fake_cflags) -DNCCL_NO_CUDA_RUNTIME
+bindings_nccl_tests_test_nccl_ranks_LDADD = $(nccl_test_lib)
+EXTRA_bindings_nccl_tests_test_nccl_ranks_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += bindings/nccl/tests/test_nccl_wrong
+bindings_nccl_tests_test_nccl_wrong_SOURCES = %D%/tests/test_nccl_wrong.c $(nccl_test_sources)
+bindings_nccl_tests_test_nccl_wrong_CFLAGS = $(fake_cflags) -DNCCL_NO_CUDA_RUNTIME
+bindings_nccl_tests_test_nccl_wrong_LDADD = $(nccl_test_lib)
+EXTRA_bindings_nccl_tests_test_nccl_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
 endif
 endif
+scripts += %D%/tests/nccl.sh
+EXTRA_DIST += %D%/tests/abi.c %D%/tests/program.c

@@ -23,7 +23,7 @@ sources() {
     find lib transports tools trainer benchmarks \( -name '*.c' -o -name '*.h' \) ! -name cuda_image.c
 }
 
-for file in $(sources) $(find tests -name '*.[ch]'); do
+for file in $(sources) $(find tests bindings -name '*.[ch]'); do
     lines=$(wc -l < "$file")
     [ "$lines" -le 600 ] || wrong "$file has $lines lines; 600 at most"
 done

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { COUNT = 5000, LEN = 4 * COUNT };
@@ -304,6 +305,9 @@ END_TEST
 
 /* ---- ends ---------------------------------------------------------------------------------------------- */
 
+/* How many ranks have a stream that waits for rank 0; shared by all of them. */
+static _Atomic int *n_waiting;
+
 /* Rank 0 aborts while the streams of the others wait for it. */
 static int abort_one(int rank, int n, const ncclUniqueId *id)
 {
@@ -316,10 +320,14 @@ static int abort_one(int rank, int n, const ncclUniqueId *id)
     nc_take(&r, rank % 3, LEN);
     HOLDS(!ncclCommInitRank(&comm, n, *id, rank));
     HOLDS(!sums_up(&r, comm));
-    if (!rank)
+    if (!rank) {
+        while (*n_waiting < n - 1 && gpu_now() < until)
+            usleep(1000);
         return ncclCommAbort(comm) != ncclSuccess;
+    }
     HOLDS(!ncclAllReduce(r.in, r.out, COUNT, ncclInt32, ncclSum, comm,
                          (cudaStream_t)r.stream));
+    (*n_waiting)++;
     while (!state && gpu_now() < until)
         HOLDS(!ncclCommGetAsyncError(comm, &state));
     HOLDS(state == ncclRemoteError);
@@ -333,6 +341,8 @@ static int abort_one(int rank, int n, const ncclUniqueId *id)
 
 START_TEST(an_abort_is_told_and_ends_all_waiting)
 {
+    n_waiting = mmap(NULL, sizeof(*n_waiting), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_int_eq(nc_processes(3, abort_one), 0);
 }
 END_TEST
