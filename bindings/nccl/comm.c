@@ -57,25 +57,13 @@ ncclResult_t nccl__comm_is(const char *who, const struct ncclComm *comm)
     return ncclSuccess;
 }
 
-/* Is a thread doing a job for the communicator? */
-static int is_busy(const struct ncclComm *comm)
-{
-    struct ncclComm *open = (struct ncclComm *)comm;
-    int n;
-
-    pthread_mutex_lock(&open->lock);
-    n = open->n_jobs;
-    pthread_mutex_unlock(&open->lock);
-    return n > 0;
-}
-
 ncclResult_t nccl__comm_check(const char *who, const struct ncclComm *comm)
 {
     ncclResult_t result = nccl__comm_is(who, comm);
 
     if (result)
         return result;
-    if (is_busy(comm))
+    if (atomic_load(&comm->n_jobs))
         return nccl__wrong(ncclInvalidUsage,
                            "%s: an earlier call of the communicator is in "
                            "progress; wait until ncclCommGetAsyncError() gives "
@@ -92,10 +80,13 @@ ncclResult_t nccl__comm_check(const char *who, const struct ncclComm *comm)
     return ncclSuccess;
 }
 
-void nccl__comm_made(struct ncclComm *comm)
+void nccl__comm_made(struct ncclComm *comm, struct coll_comm *coll)
 {
-    comm->rank = coll_comm_rank(comm->coll);
-    comm->size = coll_comm_size(comm->coll);
+    pthread_mutex_lock(&comm->lock);
+    comm->coll = coll;
+    comm->rank = coll_comm_rank(coll);
+    comm->size = coll_comm_size(coll);
+    pthread_mutex_unlock(&comm->lock);
 }
 
 /* ---- configuration ----------------------------------------------------------------- */
@@ -138,11 +129,15 @@ static ncclResult_t run_init(struct nccl__job *job)
 {
     struct coll_config config = {.size = sizeof(config), .deferred = 1};
     struct coll_unique_id id;
-    struct ncclComm *comm = job->made;
+    struct coll_comm *coll;
+    int rc;
 
     memcpy(&id, &job->id, sizeof(id));
-    return nccl__of_status(
-        coll_comm_create(&comm->coll, comm->size, &id, comm->rank, &config));
+    rc =
+        coll_comm_create(&coll, job->made->size, &id, job->made->rank, &config);
+    if (!rc)
+        nccl__comm_made(job->made, coll);
+    return nccl__of_status(rc);
 }
 
 static ncclResult_t init(ncclComm_t *out, struct ncclComm *comm,
@@ -383,7 +378,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
         return nccl__group_spoil(result);
     pthread_mutex_lock(&comm->lock);
     is_later = comm->is_orphan = comm->n_jobs > 0;
-    if (is_later && comm->coll && !comm->is_finalized)
+    if (is_later && !comm->is_finalized && comm->coll)
         coll_comm_abort(comm->coll, "a rank called ncclCommAbort()");
     pthread_mutex_unlock(&comm->lock);
     if (!is_later)

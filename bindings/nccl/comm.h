@@ -27,7 +27,9 @@ struct ncclWindow {
 
 struct ncclComm {
     unsigned magic;
-    struct coll_comm *coll; /* NULL while it is made, and when it has ended */
+    /* NULL while it is made, and when it has ended; while a thread does a job, written
+     * under the lock */
+    struct coll_comm *coll;
     void *context;          /* of its GPU */
     int device, rank, size;
     int is_blocking;
@@ -37,9 +39,9 @@ struct ncclComm {
     atomic_int
         n_ending; /* that the program has ended, and the ranks have not */
 
-    pthread_mutex_t lock; /* for what follows */
+    pthread_mutex_t lock; /* to write what follows */
     pthread_cond_t idle;  /* n_jobs has become 0 */
-    int n_jobs;           /* that threads have not ended */
+    atomic_int n_jobs;    /* that threads have not ended */
     int is_orphan;        /* the program has dropped it meanwhile */
     ncclResult_t result;  /* of the jobs that a thread did */
     char why[512];
@@ -77,8 +79,8 @@ ncclResult_t nccl__comm_is(const char *who, const struct ncclComm *comm);
 ncclResult_t nccl__config_read(const char *who, const ncclConfig_t *config,
                                struct ncclComm *comm);
 
-/* Complete a communicator whose coll is there. */
-void nccl__comm_made(struct ncclComm *comm);
+/* Complete a communicator with that of libcoll. */
+void nccl__comm_made(struct ncclComm *comm, struct coll_comm *coll);
 
 /* Drop a communicator: end all that runs and free it, now or when its jobs end. */
 void nccl__comm_drop(struct ncclComm *comm);

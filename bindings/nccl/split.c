@@ -53,11 +53,9 @@ static ncclResult_t run_split(struct nccl__job *job)
     ncclResult_t result = nccl__of_status(
         coll_comm_split(job->owner->coll, job->color, job->key, &part));
 
-    if (result || !job->made)
-        return result;
-    job->made->coll = part;
-    nccl__comm_made(job->made);
-    return ncclSuccess;
+    if (!result && job->made)
+        nccl__comm_made(job->made, part);
+    return result;
 }
 
 static ncclResult_t split(const char *who, struct ncclComm *comm,
@@ -136,6 +134,7 @@ static ncclResult_t run_shrink(struct nccl__job *job)
     struct ncclComm *comm = job->owner;
     int size = staying(job, comm->size), rank = staying(job, comm->rank);
     struct coll_unique_id id;
+    struct coll_comm *coll;
     int first = 0, rc;
 
     while (is_excluded(job, first))
@@ -148,9 +147,9 @@ static ncclResult_t run_shrink(struct nccl__job *job)
         rc = coll_recv(&id, sizeof(id), COLL_U8, first, comm->coll, NULL);
     }
     if (!rc)
-        rc = coll_comm_create(&job->made->coll, size, &id, rank, &config);
+        rc = coll_comm_create(&coll, size, &id, rank, &config);
     if (!rc)
-        nccl__comm_made(job->made);
+        nccl__comm_made(job->made, coll);
     return nccl__of_status(rc);
 }
 

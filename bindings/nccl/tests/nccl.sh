@@ -51,3 +51,10 @@ grep -q 'define COLL_HAVE_NCCL 1' config.h || { echo "no nccl.h of NVIDIA's to c
 values "$scratch" $(sed -n 's/^NCCL_CFLAGS = //p' Makefile) > "$scratch/theirs" 2> "$scratch/err" ||
     fail "NVIDIA's nccl.h: $(cat "$scratch/err")"
 diff "$scratch/ours" "$scratch/theirs" || fail "the two nccl.h differ"
+
+# a program that was compiled with NVIDIA's header: the one that compares NCCL with libcoll
+FAKE_CUDA_DEVICES=2 LD_LIBRARY_PATH=$PWD/tests/fake_cuda/.libs:$loader timeout 120 \
+    benchmarks/compare -q -d cuda -n 2 -c allreduce,broadcast,allgather,reduce_scatter,alltoall \
+    -s 1K,64K -r 1 -l nccl > "$scratch/out" 2>&1 || fail "compare: $(cat "$scratch/out")"
+grep -q '^# NCCL: NCCL 2\.27\.7$' "$scratch/out" || fail "not by this library: $(cat "$scratch/out")"
+[ "$(grep -c '^ *2  [a-z_]* .* nccl ' "$scratch/out")" = 10 ] || fail "$(cat "$scratch/out")"

@@ -3,6 +3,7 @@
 #include "bindings/nccl/tests/gpus.h"
 #include "tests/support/suite.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,72 @@ START_TEST(the_stream_may_be_null)
 }
 END_TEST
 
+/* One thread captures a group on the streams of all its GPUs, as all_reduce_perf -G
+ * does, and launches it. */
+START_TEST(a_group_is_captured_in_graphs)
+{
+    CUgraphExec launchable[N];
+    CUgraph graphs[N];
+
+    begin(LEN);
+    for (int r = 0; r < N; r++) {
+        OK(cu.CtxSetCurrent(ranks[r].context));
+        OK(cu.StreamBeginCapture(ranks[r].stream,
+                                 CU_STREAM_CAPTURE_MODE_GLOBAL));
+    }
+    NC(ncclGroupStart());
+    for (int r = 0; r < N; r++)
+        NC(ncclAllReduce(ranks[r].in, ranks[r].out, COUNT, ncclInt32, ncclSum,
+                         COMM, STREAM));
+    NC(ncclGroupEnd());
+    for (int r = 0; r < N; r++)
+        OK(cu.StreamEndCapture(ranks[r].stream, &graphs[r]));
+    for (int r = 0; r < N; r++)
+        OK(cu.GraphInstantiateWithFlags(&launchable[r], graphs[r], 0));
+    for (int round = 0; round < 5; round++) {
+        for (int r = 0; r < N; r++)
+            nc_fill(&ranks[r], ranks[r].in, ncclInt32, COUNT, r + round);
+        for (int r = 0; r < N; r++)
+            OK(cu.GraphLaunch(launchable[r], ranks[r].stream));
+        for (int r = 0; r < N; r++)
+            nc_sync(&ranks[r]);
+        ck_assert(all_have(ncclInt32, COUNT, 6 + N * round));
+    }
+    for (int r = 0; r < N; r++) {
+        OK(cu.GraphExecDestroy(launchable[r]));
+        OK(cu.GraphDestroy(graphs[r]));
+    }
+    finish();
+}
+END_TEST
+
+/* Threads use communicators that another one has made. */
+static void *sum_in_thread(void *arg)
+{
+    struct rank *r = arg;
+
+    for (int round = 0; round < 20; round++)
+        NC(ncclAllReduce(r->in, r->out, COUNT, ncclInt32, ncclSum, r->comm,
+                         (cudaStream_t)r->stream));
+    nc_sync(r);
+    return NULL;
+}
+
+START_TEST(each_communicator_has_a_thread)
+{
+    pthread_t threads[N];
+
+    begin(LEN);
+    fill(ncclInt32);
+    for (int r = 0; r < N; r++)
+        pthread_create(&threads[r], NULL, sum_in_thread, &ranks[r]);
+    for (int r = 0; r < N; r++)
+        pthread_join(threads[r], NULL);
+    ck_assert(all_have(ncclInt32, COUNT, 6));
+    finish();
+}
+END_TEST
+
 START_TEST(communicators_answer)
 {
     int devices[] = {3, 1, 0, 2}, number;
@@ -300,6 +367,8 @@ int main(void)
     tcase_add_test(tc, messages_are_sent_within_a_group);
     tcase_add_test(tc, each_rank_scales_its_input_by_its_own_factor);
     tcase_add_loop_test(tc, the_stream_may_be_null, 0, 2);
+    tcase_add_test(tc, a_group_is_captured_in_graphs);
+    tcase_add_test(tc, each_communicator_has_a_thread);
     tcase_add_test(tc, communicators_answer);
     tcase_add_test(tc, a_group_can_be_priced_instead);
     return suite_run(suite);
