@@ -85,8 +85,7 @@ void nccl__comm_made(struct ncclComm *comm, struct coll_comm *coll);
 /* Drop a communicator: end all that runs and free it, now or when its jobs end. */
 void nccl__comm_drop(struct ncclComm *comm);
 
-/* Initialize this thread's part of a communicator of `size` ranks; the last argument is
- * the function that the program called. */
+/* Initialize one rank of a communicator, on the current GPU. */
 ncclResult_t nccl__comm_init(ncclComm_t *comm, int size, const ncclUniqueId *id,
                              int rank, const ncclConfig_t *config);
 

@@ -52,13 +52,20 @@ static void run(struct nccl__job *job)
         snprintf(job->why, sizeof(job->why), "%s", nccl__why());
 }
 
-/* The job of a program that waits has ended.  Where it failed there is no communicator. */
-static ncclResult_t end_waited(struct nccl__job *job)
+/* Is it an error? */
+static int is_wrong(ncclResult_t result)
 {
-    ncclResult_t result = job->result;
+    return result && result != ncclInProgress;
+}
 
-    if (result)
-        nccl__wrong(result, "%s", job->why);
+/* The job of a program that waits has ended.  Where it failed there is no communicator.
+ * Returns the result of `before`, the jobs before it, if they failed. */
+static ncclResult_t end_waited(struct nccl__job *job, ncclResult_t before)
+{
+    ncclResult_t result = before;
+
+    if (job->result && !is_wrong(before))
+        result = nccl__wrong(job->result, "%s", job->why);
     if (job->made && !job->made->coll) {
         if (job->out)
             *job->out = NULL;
@@ -139,7 +146,7 @@ ncclResult_t nccl__job_do(struct nccl__job *job)
     if (!waiting(job)->is_blocking)
         return start(job);
     run(job);
-    return end_waited(job);
+    return end_waited(job, ncclSuccess);
 }
 
 /* ---- the jobs of a group ---------------------------------------------------------------- */
@@ -179,7 +186,7 @@ static int sort(struct nccl__job *jobs, struct chain *chains)
     return n;
 }
 
-/* Start all that block, each in a thread; the last one in this thread. */
+/* Run all that block, each in a thread; the last one in this thread. */
 static void run_chains(struct chain *chains, int n)
 {
     for (int i = 0; i < n; i++)
@@ -192,21 +199,15 @@ static void run_chains(struct chain *chains, int n)
             run_chain(chains[i].first);
 }
 
-static ncclResult_t end_chain(struct chain *chain)
+static ncclResult_t end_chain(struct chain *chain, ncclResult_t result)
 {
-    ncclResult_t first = ncclSuccess;
-
     if (chain->is_threads)
         pthread_join(chain->thread, NULL);
     for (struct nccl__job *job = chain->first, *next; job; job = next) {
-        ncclResult_t result;
-
         next = job->next;
-        result = end_waited(job);
-        if (!first)
-            first = result;
+        result = end_waited(job, result);
     }
-    return first;
+    return result;
 }
 
 static int count(const struct nccl__job *job)
@@ -222,20 +223,18 @@ ncclResult_t nccl__jobs_do(struct nccl__job *jobs)
 {
     int n = count(jobs);
     struct chain *chains = calloc((size_t)n + 1, sizeof(*chains));
-    ncclResult_t first = ncclSuccess;
+    ncclResult_t result = ncclSuccess;
 
     if (!chains)
         return nccl__wrong(ncclSystemError, "ncclGroupEnd: no memory");
     n = sort(jobs, chains);
     run_chains(chains, n);
     for (int i = 0; i < n; i++) {
-        ncclResult_t result = waiting(chains[i].first)->is_blocking
-                                  ? end_chain(&chains[i])
-                                  : start(chains[i].first);
-
-        if (!first || first == ncclInProgress)
-            first = result ? result : first;
+        if (waiting(chains[i].first)->is_blocking)
+            result = end_chain(&chains[i], result);
+        else if (start(chains[i].first) && !is_wrong(result))
+            result = ncclInProgress;
     }
     free(chains);
-    return first;
+    return result;
 }

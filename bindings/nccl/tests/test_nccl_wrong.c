@@ -150,6 +150,23 @@ START_TEST(initialization_says_what_is_wrong)
 }
 END_TEST
 
+/* One rank of a group never comes: both others are told, and there is nothing to destroy. */
+START_TEST(a_group_whose_initialization_fails_makes_nothing)
+{
+    ncclComm_t comms[2];
+    ncclUniqueId id;
+
+    setenv("COLL_TIMEOUT", "1", 1);
+    nc_start(2);
+    NC(ncclGetUniqueId(&id));
+    NC(ncclGroupStart());
+    for (int r = 0; r < 2; r++)
+        NC(ncclCommInitRank(&comms[r], 3, id, r));
+    FAILS(ncclGroupEnd(), ncclRemoteError, "rank");
+    ck_assert(!comms[0] && !comms[1]);
+}
+END_TEST
+
 /* A program of NCCL 2.14 has a shorter config. */
 START_TEST(a_config_of_an_older_program_is_read)
 {
@@ -266,6 +283,7 @@ int main(void)
     tcase_add_test(tc, operations_say_what_is_wrong);
     tcase_add_test(tc, a_group_with_a_wrong_call_starts_nothing);
     tcase_add_test(tc, initialization_says_what_is_wrong);
+    tcase_add_test(tc, a_group_whose_initialization_fails_makes_nothing);
     tcase_add_test(tc, a_config_of_an_older_program_is_read);
     tcase_add_test(tc, communicators_say_what_is_wrong);
     tcase_add_test(tc, a_finalized_communicator_is_refused);
