@@ -17,6 +17,10 @@ bindings_nccl_libnccl_la_LIBADD = libcoll.la -ldl -lpthread
 # nodelete: as libcoll, whose threads stay
 bindings_nccl_libnccl_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 \
 	-export-symbols-regex '^p?nccl[A-Z]' -no-undefined -Wl,-z,nodelete
+# to install it libtool links it to the installed libcoll.  (By the target's name Automake
+# would take this for the whole rule.)
+install_nccl = install-ncclLTLIBRARIES
+$(install_nccl): install-libLTLIBRARIES
 endif
 EXTRA_DIST += %D%/nccl.h
 
