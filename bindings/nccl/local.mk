@@ -14,9 +14,11 @@ bindings_nccl_libnccl_la_SOURCES = \
 	%D%/ops.c %D%/result.c %D%/result.h \
 	%D%/split.c %D%/window.c
 bindings_nccl_libnccl_la_LIBADD = libcoll.la -ldl -lpthread
-# nodelete: as libcoll, whose threads stay
+# nodelete: as libcoll, whose threads stay.  It finds the libcoll that it was installed
+# with, wherever that is.
 bindings_nccl_libnccl_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 \
-	-export-symbols-regex '^p?nccl[A-Z]' -no-undefined -Wl,-z,nodelete
+	-export-symbols-regex '^p?nccl[A-Z]' -no-undefined -Wl,-z,nodelete \
+	'-Wl,-rpath,$$ORIGIN/../..'
 # to install it libtool links it to the installed libcoll.  (By the target's name Automake
 # would take this for the whole rule.)
 install_nccl = install-ncclLTLIBRARIES
