@@ -160,8 +160,11 @@ _known_dtypes: dict[Any, int] = {}
 def describe(array: Any, is_written: bool = False, name: str = "array") -> Buffer:
     """Return what an operation needs to know of an array, or raise TypeError.
 
-    An array of numpy that is contiguous and can be written takes the short way.
+    An array of numpy that is contiguous and can be written takes the short way.  A Buffer
+    is what it says.
     """
+    if type(array) is Buffer:
+        return array
     try:
         kind, pointer = _known_dtypes[array.dtype], ctypes.addressof(c_char.from_buffer(array))
         return Buffer(pointer, array.size, kind, array)
