@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an operation of torch.distributed returns, and the thread that completes it.
+
+A Work has requests of the library.  It ends when all of them have ended: its results are
+copied to where they belong, and its future gets a value or an error.  Whoever waits moves
+it; otherwise the completer does, the one thread of the process that looks at all of them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .comm import Communicator
+from .errors import Error
+
+SPINS = 100  # looks of a waiter before it leaves the operation to the completer
+SHORT, LONG = 50e-6, 1e-3  # seconds between two looks of the completer
+
+Failure: type[RuntimeError] = getattr(dist, "DistBackendError", RuntimeError)
+
+
+def seconds(timeout: Any) -> float | None:
+    """Return a timeout of torch as seconds; None if there is none."""
+    value = timeout.total_seconds() if isinstance(timeout, timedelta) else 0
+    return value if value > 0 else None
+
+
+class Engine:
+    """A communicator with the lock that lets one thread at a time use it."""
+
+    def __init__(self, comm: Communicator, timeout: float) -> None:
+        self.comm, self.lock, self.timeout = comm, threading.RLock(), timeout
+        self.limit: float | None = None  # that of set_timeout()
+        self._streams: dict[Any, Any] = {}
+        # Old versions of torch keep the C++ half of a Work alone.  Its Python half lives
+        # until somebody has waited for it.
+        self.kept: deque[Work] = deque(maxlen=64)
+
+    def stream(self, device: Any) -> Any:
+        """Return the stream of a GPU to which the operations go."""
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        return self._streams[device]
+
+    def synchronize(self) -> None:
+        """Wait for what the streams carry out."""
+        for stream in self._streams.values():
+            stream.synchronize()
+
+    def close(self) -> None:
+        with self.lock, contextlib.suppress(Error):  # who waits has got the error
+            self.comm.close()
+
+
+class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
+    """An operation that runs.  `requests` have test(), as those of libcoll and a Work do."""
+
+    def __init__(
+        self, engine: Engine, requests: Sequence[Any], outputs: Any, finish: Any = (),
+        source: int = -1, timeout: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._engine, self._requests, self._outputs = engine, deque(requests), outputs
+        self._finish, self._source = finish, source
+        self._deadline = time.monotonic() + timeout if timeout else None
+        self._has_ended = False
+        self._error: RuntimeError | None = None
+        self._done = threading.Event()
+        self._ended: Any = torch.futures.Future()
+        # C++ code sees an exception only in a future whose callback has raised it
+        self._future = self._ended.then(lambda ended: ended.value())
+        engine.kept.append(self)
+        if not self.poll():
+            _completer.add(self)
+
+    def poll(self) -> bool:
+        """Make progress; say whether the operation has ended."""
+        with self._engine.lock:
+            if self._has_ended:
+                return True
+            try:
+                while self._requests and self._requests[0].test():
+                    self._requests.popleft()
+                if self._requests and self._deadline and time.monotonic() > self._deadline:
+                    self._requests[0].wait(1e-3)  # it fails, and says who is missing
+                if self._requests:
+                    return False
+                for tensors, flat in self._finish:
+                    _spread(flat, tensors)
+            except Exception as error:  # it goes to who waits
+                self._error = Failure(f"libcoll: {error}")
+                self._error.__cause__ = error
+                self._requests.clear()
+            self._has_ended, self._finish = True, ()
+        if self._error is None:
+            self._ended.set_result(self._outputs)
+        else:
+            self._ended.set_exception(self._error)
+        self._done.set()
+        return True
+
+    def test(self) -> bool:
+        """As that of a request: the parent of this work, if there is one, calls it."""
+        if self.poll() and self._error:
+            raise self._error
+        return self._has_ended
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait without the GIL, and raise the error of the operation."""
+        limit = seconds(timeout)
+        for _ in range(SPINS):
+            if self.poll():
+                break
+        else:
+            _completer.step_aside()
+            if not self._done.wait(limit):
+                self._deadline = time.monotonic()
+                self._done.wait()
+        self._forget()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return self.poll()
+
+    def is_success(self) -> bool:
+        return self.poll() and self._error is None
+
+    def exception(self) -> Any:
+        return self._error if self.poll() else None
+
+    def result(self) -> Any:
+        self.wait()
+        return self._outputs
+
+    def get_future(self) -> Any:
+        self._forget()
+        return self._future
+
+    def source_rank(self) -> int:
+        return self._source
+
+    _source_rank = source_rank
+
+    def _forget(self) -> None:
+        with contextlib.suppress(ValueError, IndexError):
+            self._engine.kept.remove(self)
+
+
+def _spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
+    """Copy the parts of a flat tensor to where they belong."""
+    for part, tensor in zip(flat.split([t.numel() for t in tensors]), tensors):
+        tensor.detach().copy_(part.view(tensor.shape))
+
+
+class _Completer:
+    """The thread that looks at what runs.
+
+    It polls, since the library has no notice of its own for ended requests: often at
+    first, later once a millisecond.  It sleeps while nothing runs.
+    """
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._works: list[Work] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, work: Work) -> None:
+        with self._news:
+            self._works.append(work)
+            if self._thread is None:
+                atexit.register(self._stop)
+                self._begin()
+            self._news.notify()
+        self.step_aside()
+
+    def step_aside(self) -> None:
+        """In a callback that waits: let another thread be the completer meanwhile."""
+        with self._news:
+            if threading.current_thread() is self._thread:
+                self._begin()
+
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="libcoll-torch", daemon=True)
+        self._thread.start()
+
+    def _stop(self) -> None:
+        """The program ends; from now on only those who wait make progress."""
+        with self._news:
+            thread, self._thread = self._thread, threading.main_thread()
+            self._news.notify_all()
+        if thread:
+            thread.join(1)
+
+    def _run(self) -> None:
+        me, pause = threading.current_thread(), SHORT
+        while True:
+            with self._news:
+                while self._thread is me and not self._works:
+                    pause = SHORT
+                    self._news.wait()
+                works = list(self._works)
+            ended = []
+            for work in works:
+                if self._thread is not me:
+                    return
+                if work.poll():
+                    ended.append(work)
+            with self._news:
+                if self._thread is not me:
+                    return
+                self._works = [work for work in self._works if work not in ended]
+            del works
+            pause = SHORT if ended else min(2 * pause, LONG)
+            time.sleep(pause)
+
+
+_completer = _Completer()

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The backend "coll" of torch.distributed.
+
+    import libcoll.torch  # not needed where the package is installed and torch is new
+    torch.distributed.init_process_group("coll")
+
+One class has the operations, by the names that versions of torch from 1.13 on look up.
+A process group inherits it, so that Python calls it at once; where torch can take a
+Backend written in Python, the group also has one, for what C++ asks of backends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from libcoll_torch import DEVICES, register
+from torch._C import _distributed_c10d as c10d
+
+from . import _types
+from ._buffers import Buffer
+from ._torch_work import Engine, Failure, Work, _spread, seconds
+from .comm import Communicator
+from .errors import Error, InvalidError, UnsupportedError
+from .ops import Op
+from .process import unique_id
+
+_KEY = "libcoll"  # of the id in the group's store
+
+_NAMES = {"i8": "int8", "u8": "uint8", "f16": "float16", "bf16": "bfloat16", "bool": "bool"}
+_NAMES.update({"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f32": "float32"})
+_NAMES.update({"f64": "float64", **{f"{k[0]}{n}": f"{k}{n}" for k in ("int", "uint")
+                                    for n in (16, 32, 64)}})  # fmt: skip
+_TYPES = {
+    getattr(torch, _NAMES[name]): code
+    for code, name in enumerate(_types.NAMES)
+    if hasattr(torch, _NAMES.get(name, "?"))
+}
+_BYTES = _types.NAMES.index("u8")
+
+_OPS = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}
+_OPS.update({"BAND": "band", "BOR": "bor", "BXOR": "bxor"})
+_BOOL_OPS = {"sum": "lor", "max": "lor", "bor": "lor", "prod": "land", "min": "land"}
+_BOOL_OPS.update({"band": "land", "bxor": "lxor"})
+
+
+def _op(op: Any, tensor: torch.Tensor) -> str | Op:
+    """Return the reduction that an operation of torch means, for a tensor."""
+    for name, ours in _OPS.items():
+        if op is None or op == getattr(dist.ReduceOp, name, "?"):
+            ours = "sum" if op is None else ours
+            if tensor.is_complex() and ours not in ("sum", "avg"):
+                raise TypeError(f"complex numbers have no {name}")
+            return _BOOL_OPS.get(ours, ours) if tensor.dtype == torch.bool else ours
+    if hasattr(dist.ReduceOp, "PREMUL_SUM") and op == dist.ReduceOp.PREMUL_SUM:
+        factor = torch.as_tensor(op.__getstate__()[1], dtype=tensor.dtype)
+        return Op.premul(_span([factor]))
+    raise TypeError(f"libcoll has no reduction {op}: use one of {', '.join(_OPS)}")
+
+
+def _numbers(tensor: torch.Tensor) -> torch.Tensor:
+    """For a reduction: a complex number is two."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def _list(tensors: Any) -> list[torch.Tensor]:
+    return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+
+
+def _units(tensor: torch.Tensor) -> int:
+    """Return the elements of a tensor, or its bytes if libcoll lacks their type."""
+    return int(tensor.numel() * (1 if tensor.dtype in _TYPES else tensor.element_size()))
+
+
+def _are_adjacent(tensors: Sequence[torch.Tensor]) -> bool:
+    end = None
+    for tensor in tensors:
+        if not tensor.is_contiguous() or (end is not None and tensor.data_ptr() != end):
+            return False
+        end = tensor.data_ptr() + tensor.numel() * tensor.element_size()
+    return True
+
+
+def _span(tensors: list[torch.Tensor], finish: list[Any] | None = None, read: bool = True) -> Any:
+    """Return tensors as one buffer: as they lie if they are adjacent, otherwise a copy.
+
+    With `finish` they are written: the copy is noted there, to be spread in the end.
+    """
+    first = tensors[0].detach()
+    if any(t.dtype != first.dtype or t.device != first.device for t in tensors):
+        raise TypeError("the tensors of an operation differ in type or device")
+    if first.layout != torch.strided or first.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"libcoll takes dense tensors on cpu and cuda, not {first.layout} "
+                        f"on {first.device}")  # fmt: skip
+    if not _are_adjacent(tensors):
+        if read:
+            flat = torch.cat([t.detach().reshape(-1) for t in tensors])
+        else:
+            flat = first.new_empty(sum(t.numel() for t in tensors))
+        if finish is not None:
+            finish.append((tensors, flat))
+        first, tensors = flat, [flat]
+    pointer, length = first.data_ptr() or None, sum(map(_units, tensors))
+    kind, is_host = _TYPES.get(first.dtype, _BYTES), not first.is_cuda
+    return Buffer(pointer, length, kind, tensors, None, is_host)
+
+
+def _even(tensors: Sequence[torch.Tensor]) -> list[int] | None:
+    """Return the counts of tensors that differ in length, or None."""
+    counts = [_units(t) for t in tensors]
+    return None if len(set(counts)) < 2 else counts
+
+
+def _splits(tensor: torch.Tensor, splits: Sequence[int], size: int) -> list[int]:
+    """Return as elements what torch counts in rows."""
+    if not splits:
+        rows, rest = divmod(tensor.shape[0], size)
+        if rest:
+            raise ValueError(f"{tensor.shape[0]} rows cannot be split over {size} ranks")
+        splits = [rows] * size
+    if len(splits) != size or sum(splits) != tensor.shape[0]:
+        raise ValueError(f"{list(splits)} does not split {tensor.shape[0]} rows over {size} ranks")
+    row = _units(tensor) // max(tensor.shape[0], 1)
+    return [n * row for n in splits]
+
+
+@contextmanager
+def _in_words() -> Any:
+    """Raise as torch does what ends a group; what is wrong with a call stays as it is."""
+    try:
+        yield
+    except (InvalidError, UnsupportedError):
+        raise
+    except Error as error:
+        raise Failure(f"libcoll: {error}") from error
+
+
+class Operations:
+    """The operations by their names in torch: those of 1.13, and as aliases later ones.
+
+    `opts` is the structure of options of an operation; in some forms it is the reduction
+    or the root itself.
+    """
+
+    _engine: Engine
+    _coalesced: list[Any] | None = None
+    _number = 0
+
+    def getBackendName(self) -> str:
+        return "coll"
+
+    # ---- how they start -----------------------------------------------------
+
+    def _start(
+        self, opts: Any, outputs: Any, calls: Sequence[tuple[Any, ...]],
+        finish: Sequence[Any] = (), source: int = -1,
+    ) -> Any:  # fmt: skip
+        """Start calls, each a name with the arguments of libcoll's operation."""
+        self._number += 1
+        timeout = seconds(getattr(opts, "timeout", None)) or self._engine.limit
+        buffers = [b for _, *rest in calls for b in rest if isinstance(b, Buffer)]
+        with _in_words(), self._engine.lock:
+            if buffers and not buffers[0].is_host:
+                work = self._on_stream(outputs, calls, finish, buffers)
+            else:
+                view = self._engine.comm.start(background=True)
+                requests = [getattr(view, name)(*rest) for name, *rest in calls]
+                work = Work(self._engine, requests, outputs, finish, source, timeout)
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
+
+    def _on_stream(self, outputs: Any, calls: Sequence[Any], finish: Any, buffers: Any) -> Any:
+        """Put calls into a stream of the group's own, between events of the current one."""
+        device = buffers[0].array[0].device
+        stream = self._engine.stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            for name, *rest in calls:
+                getattr(self._engine.comm, name)(*rest, stream=stream)
+            for tensors, flat in finish:
+                _spread(flat, tensors)
+            future = torch.futures.Future(devices=[device])
+            future.set_result(outputs)
+        for buffer in buffers:
+            for tensor in buffer.array:
+                tensor.record_stream(stream)
+        return c10d._create_work_from_future(future)
+
+    # ---- the operations ------------------------------------------------------
+
+    def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
+        finish: list[Any] = []
+        op, tensors = getattr(opts, "reduceOp", opts), _list(tensors)
+        calls = [("allreduce", _span([_numbers(t)], finish), _op(op, t)) for t in tensors]
+        return self._start(opts, tensors, calls, finish)
+
+    allreduce_coalesced = allreduce
+
+    def reduce(self, tensors: Any, opts: Any = None, op: Any = None, timeout: Any = None) -> Any:
+        finish: list[Any] = []
+        root, op = getattr(opts, "rootRank", opts), getattr(opts, "reduceOp", op)
+        tensors = _list(tensors)
+        calls = [("reduce", _span([_numbers(t)], finish), _op(op, t), root) for t in tensors]
+        return self._start(opts, tensors, calls, finish if root == self._engine.comm.rank else ())
+
+    def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
+        finish: list[Any] = []
+        root, tensors = getattr(opts, "rootRank", opts), _list(tensors)
+        is_root = root == self._engine.comm.rank
+        calls = [("broadcast", _span([t], finish, is_root), root) for t in tensors]
+        return self._start(opts, tensors, calls, () if is_root else finish)
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """All-gather each input into a list of tensors, which may differ in length."""
+        finish: list[Any] = []
+        outputs = [outputs] if isinstance(inputs, torch.Tensor) else outputs
+        calls = [
+            ("allgather", _span([given]), _span(parts, finish, False), _even(parts))
+            for given, parts in zip(_list(inputs), outputs)
+        ]
+        return self._start(opts, outputs, calls, finish)
+
+    allgather_coalesced = allgather
+
+    def all_gather_single(self, output: Any, given: Any, opts: Any = None) -> Any:
+        return self.all_gather_single_coalesced([output], [given], opts)
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        finish: list[Any] = []
+        calls = [
+            ("allgather", _span([given]), _span([output], finish, False))
+            for output, given in zip(outputs, inputs)
+        ]
+        return self._start(opts, outputs, calls, finish)
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        finish: list[Any] = []
+        root = opts.rootRank
+        target = _span(outputs[0], finish, False) if root == self._engine.comm.rank else None
+        calls = [("gather", _span([inputs[0]]), root, target)]
+        return self._start(opts, outputs, calls, finish)
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        finish: list[Any] = []
+        root = opts.rootRank
+        source = _span(inputs[0]) if root == self._engine.comm.rank else None
+        calls = [("scatter", source, root, _span([outputs[0]], finish, False))]
+        return self._start(opts, outputs, calls, finish)
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Reduce lists of tensors, which may differ in length; each rank gets its own."""
+        finish: list[Any] = []
+        op = getattr(opts, "reduceOp", None)
+        calls = []
+        for output, given in zip(_list(outputs), inputs):
+            parts = [_numbers(t) for t in _list(given)]
+            target = _span([_numbers(output)], finish, False)
+            counts = _even(parts) if len(parts) > 1 else None
+            calls.append(("reduce_scatter", _span(parts), _op(op, output), target, counts))
+        return self._start(opts, outputs, calls, finish)
+
+    def reduce_scatter_single(self, output: Any, given: Any, opts: Any = None) -> Any:
+        return self.reduce_scatter([output], [[given]], opts)
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        return self.reduce_scatter(outputs, [[t] for t in inputs], opts)
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        finish: list[Any] = []
+        counts, out_counts = list(map(_units, inputs)), list(map(_units, outputs))
+        target = _span(list(outputs), finish, False)
+        calls = [("alltoall", _span(list(inputs)), target, counts, out_counts)]
+        return self._start(opts, outputs, calls, finish)
+
+    def all_to_all_single(
+        self, output: Any, given: Any, out_splits: Any = (), in_splits: Any = (), opts: Any = None
+    ) -> Any:
+        finish: list[Any] = []
+        counts: tuple[Any, ...] = ()
+        if out_splits or in_splits:
+            size = self._engine.comm.size
+            counts = _splits(given, in_splits, size), _splits(output, out_splits, size)
+        calls = [("alltoall", _span([given]), _span([output], finish, False), *counts)]
+        return self._start(opts, [output], calls, finish)
+
+    def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        self._has_no_tags(tag)
+        return self._start(None, tensors, [("send", _span([tensors[0]]), peer)])
+
+    def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
+        self._has_no_tags(tag)
+        finish: list[Any] = []
+        calls = [("recv", _span([tensors[0]], finish, False), peer)]
+        return self._start(None, tensors, calls, finish, peer)
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
+        raise UnsupportedError("this libcoll cannot receive from any rank: name the source")
+
+    def _has_no_tags(self, tag: int) -> None:
+        if tag:
+            raise UnsupportedError(f"this libcoll has no tags: send with tag 0, not {tag}")
+
+    def barrier(self, opts: Any = None) -> Any:
+        self._engine.synchronize()
+        return self._start(opts, [], [("barrier",)])
+
+    def monitored_barrier(self, opts: Any = None, wait_all_ranks: bool = False) -> None:
+        """A barrier whose error names the ranks that have not come in time."""
+        work = self._start(None, [], [("barrier",)])
+        work.wait(getattr(opts, "timeout", opts))
+
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+    # ---- the group -------------------------------------------------------------
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        self._coalesced = []
+
+    def _end_coalescing(self, device: Any = None) -> Any:
+        works, self._coalesced = self._coalesced or [], None
+        if works and not isinstance(works[-1], Work):
+            return works[-1]  # the stream carries out all of them in order
+        return Work(self._engine, works, [])
+
+    start_coalescing, end_coalescing = _start_coalescing, _end_coalescing
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._number = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._number
+
+    def set_timeout(self, timeout: Any) -> None:
+        """Operations that start from now on fail after this time."""
+        self._engine.limit = seconds(timeout)
+
+    _set_default_timeout = set_timeout
+
+    def abort(self, why: str = "the process group was aborted") -> None:
+        """End all operations on all ranks with an error, from any thread."""
+        self._engine.comm.abort(why)
+
+    def shutdown(self) -> None:
+        self._engine.close()
+
+
+def _can_subclass_backend() -> bool:
+    """Say whether this torch takes a Backend that is written in Python."""
+    try:
+        c10d.Backend(0, 1)
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+class Group(Operations, dist.ProcessGroup):  # type: ignore[misc]
+    """A process group.  Python calls its operations directly."""
+
+    def __init__(self, engine: Engine, rank: int, size: int, store: Any) -> None:
+        self._engine = engine
+        if not _can_subclass_backend():
+            dist.ProcessGroup.__init__(self, rank, size)
+            return
+        dist.ProcessGroup.__init__(self, store, rank, size)
+        kind = dist.ProcessGroup.BackendType.CUSTOM
+        self._set_default_backend(kind)
+        self._backend = _backend(engine, rank, size)
+        for device in DEVICES:
+            self._register_backend(torch.device(device), kind, self._backend)
+
+
+def _backend(engine: Engine, rank: int, size: int) -> Any:
+    """Make the Backend by which C++ code reaches the operations of a group."""
+    base: Any = getattr(dist, "BackendBase", c10d.Backend)
+
+    class CollBackend(Operations, base):  # type: ignore[misc]
+        supports_splitting = supports_coalescing = True
+        supports_shrinking = supports_reconfigure = supports_window = False
+        supports_abort_hooks = supports_completion_hooks = False
+        _supports_time_estimate = supports_time_estimate = False
+
+        def __init__(self) -> None:
+            base.__init__(self, rank, size)
+            self._engine = engine
+
+        @property
+        def options(self) -> Any:
+            return base.Options("coll", timeout=timedelta(seconds=engine.timeout))
+
+        def split(self, store: Any, ranks: Sequence[int], opts: Any) -> Any:
+            """Make a group of some ranks; the others of this group do not call."""
+            if rank not in ranks:
+                return None
+            limit = seconds(getattr(opts, "_timeout", None)) or engine.timeout
+            place = list(ranks).index(rank)
+            return _backend(_join(store, place, len(ranks), limit), place, len(ranks))
+
+    return CollBackend()
+
+
+def _join(store: Any, rank: int, size: int, timeout: float) -> Engine:
+    """Make a communicator of the ranks that share a store."""
+    with _in_words():
+        if rank == 0:
+            id = unique_id()
+            store.set(_KEY, id)
+        else:
+            store.wait([_KEY], timedelta(seconds=timeout))
+            id = bytes(store.get(_KEY))
+        return Engine(Communicator.from_id(id, rank, size, timeout=timeout), timeout)
+
+
+def create(store: Any, rank: int, size: int, timeout: Any) -> Group:
+    """What init_process_group() and new_group() call."""
+    return Group(_join(store, rank, size, seconds(timeout) or 1800), rank, size, store)
+
+
+register()

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The backend "coll" of torch.distributed on 1 to 5 ranks: every operation, training beside
+# gloo, faults; that torch finds it; and the tutorial's program.
+. "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/python.sh"
+set -u
+source=$(cd "${srcdir:-.}" && pwd)
+no_torch="no python3 with torch (Debian: apt-get install python3-torch)"
+for candidate in "$python" /usr/bin/python3; do
+    "${candidate:-false}" -c 'import torch.distributed as d; assert d.is_gloo_available()' \
+        2> /dev/null && no_torch="" && python=$candidate && break
+done
+[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+[ -z "$no_torch" ] || { echo "skipped: $no_torch"; exit 77; }
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+unset COLL_BOOTSTRAP COLL_LOG
+export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python:$dir"
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+status=0
+
+wrong() {
+    echo "FAILED: $*"
+    cat "$dir/out"
+    status=1
+}
+
+timeout 300 "$python" "$source/bindings/python/tests/torch_ranks.py" "$dir" \
+    > "$dir/out" 2>&1 < /dev/null || wrong "torch_ranks.py"
+grep -q '^passed' "$dir/out" || wrong "torch_ranks.py did not come to its end"
+
+# the entry point, as in an installed package
+mkdir "$dir/libcoll-0.dist-info"
+printf 'Metadata-Version: 2.1\nName: libcoll\nVersion: 0\n' > "$dir/libcoll-0.dist-info/METADATA"
+cp "$source/bindings/python/entry_points.txt" "$dir/libcoll-0.dist-info"
+COLL_LIBRARY=$dir/none timeout 60 "$python" -c '
+from importlib.metadata import entry_points
+found = {e for e in entry_points(group="torch.backends") if e.name == "coll"}
+found.pop().load()()
+import torch.distributed as dist
+assert "COLL" in dist.Backend._plugins' > "$dir/out" 2>&1 || wrong "the entry point"
+
+exit $status
