@@ -41,4 +41,23 @@ found.pop().load()()
 import torch.distributed as dist
 assert "COLL" in dist.Backend._plugins' > "$dir/out" 2>&1 || wrong "the entry point"
 
+# train BACKEND: the tutorial's program on two ranks, with the variables of torchrun
+train() {
+    for rank in 0 1; do
+        RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 100 "$python" \
+            "$source/examples/python/train_torch.py" --backend "$1" --epochs 2 \
+            > "$dir/$1.$rank" 2>&1 < /dev/null &
+    done
+    wait
+    sed -n 's/^\(epoch.*\),.*/\1/p' "$dir/$1.0" > "$dir/$1"
+    cat "$dir/$1.0" "$dir/$1.1" > "$dir/out"
+    [ "$(wc -l < "$dir/$1")" = 2 ] || wrong "train_torch.py with $1"
+}
+port=$("$python" -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+train gloo
+train coll
+cmp -s "$dir/gloo" "$dir/coll" || wrong "train_torch.py: other losses than with gloo"
 exit $status
