@@ -46,11 +46,10 @@ static int make(struct coll_creation *c)
 static void *run(void *arg)
 {
     struct coll_creation *c = arg;
-    int status;
+    int status = c->context ? coll__stream_calls->enter(c->context) : COLL_OK;
 
-    if (c->context)
-        coll__stream_calls->use_context(c->context);
-    status = make(c);
+    if (!status)
+        status = make(c);
     snprintf(c->why, sizeof(c->why), "%s", status ? coll_last_error() : "");
     atomic_store_explicit(&c->status, status, memory_order_release);
     return NULL;

@@ -166,9 +166,8 @@ int coll__cuda_number_of(const unsigned char uuid[16]);
 int coll__cuda_go_in(const struct coll__cuda_home *home, int *was);
 void coll__cuda_go_out(int was);
 
-/* Return this thread's current context, or NULL; make it that of another thread. */
+/* Return this thread's current context, or NULL. */
 void *coll__cuda_context(void);
-void coll__cuda_use_context(void *context);
 
 /* Do kernels of several processes run on that GPU at once (MPS)?  0 if unknown. */
 int coll__cuda_has_mps(int device);

@@ -96,14 +96,6 @@ void *coll__cuda_context(void)
     return context;
 }
 
-void coll__cuda_use_context(void *context)
-{
-    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
-
-    if (cuda)
-        cuda->cuCtxPushCurrent(context);
-}
-
 /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED.  Headers have it from 13.0 on; drivers that do not
  * know it return an error. */
 int coll__cuda_has_mps(int device)

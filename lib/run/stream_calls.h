@@ -78,10 +78,8 @@ struct coll__stream_calls {
     /* Free device memory that destroyed communicators left behind. */
     void (*reclaim)(void);
 
-    /* Return this thread's current context, or NULL; make it that of another thread, for
-     * good. */
+    /* Return this thread's current context, or NULL; for enter() in another thread. */
     void *(*context)(void);
-    void (*use_context)(void *context);
 
     /* Add this host's GPUs to its topology. */
     int (*describe)(struct coll__topo *topo);

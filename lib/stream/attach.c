@@ -150,6 +150,5 @@ const struct coll__stream_calls coll__stream_call_table = {
     .enroll = coll__stream_enroll,
     .reclaim = coll__stream_reclaim,
     .context = coll__cuda_context,
-    .use_context = coll__cuda_use_context,
     .describe = coll__gpus_describe,
 };
