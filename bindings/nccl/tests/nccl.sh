@@ -13,6 +13,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 [ -e "$library" ] || { echo "configure found no cuda.h"; exit 77; }
 
 # it finds the libcoll beside whose folder it is installed
+# shellcheck disable=SC2016
 readelf -d "$library" | grep -q 'RUNPATH.*$ORIGIN/\.\./\.\.' || fail "the way to libcoll"
 # every function of nccl.h under both names, and nothing else
 readelf -d "$library" | grep -q 'soname: \[libnccl.so.2\]' || fail "the library's name"
