@@ -424,6 +424,14 @@ struct coll_config {
      * something else.  A duplicate or split communicator inherits it.  0: as
      * COLL_PROGRESS says. */
     int progress_thread;
+    /* Not NULL: an operation on host buffers that waits for other ranks calls
+     * idle(idle_arg) again and again, in the thread that waits, so that a
+     * library beside libcoll moves its own messages meanwhile.  The first call
+     * comes when the wait outlasts some 1,000 polls, and there are 1 ms between
+     * two calls at most.  The function may not wait for this communicator.  A
+     * duplicate or split communicator inherits it. */
+    void (*idle)(void *arg);
+    void *idle_arg;
 };
 
 #define COLL_UNIQUE_ID_BYTES 128

@@ -49,6 +49,7 @@ static int take_config(const struct coll_config *config,
         .is_reproducible = ours.reproducible,
         .is_deferred = ours.deferred,
         .wants_thread = ours.progress_thread,
+        .idle = {ours.idle, ours.idle_arg},
     };
     return COLL_OK;
 }

@@ -16,6 +16,7 @@
 #define COLL_LIB_COMM_COMM_H
 
 #include "lib/comm/awaited.h"
+#include "lib/comm/idle.h"
 #include "lib/exec/routes.h"
 #include "lib/plan/view.h"
 #include "lib/topo/inside.h"
@@ -134,6 +135,7 @@ struct coll_comm {
     double timeout;      /* s */
     long stall_warn;     /* s, COLL_STALL_WARN; 0: never */
     int is_deferred;     /* destroying it waits for nobody */
+    struct coll__idle idle;
     int holds_device; /* it has state on a device, which ends by a call alone */
     struct coll__peer *peers; /* [size] */
     struct coll__settings settings;

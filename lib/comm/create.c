@@ -329,6 +329,7 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
 
     comm->settings.is_reproducible |= options->is_reproducible;
     comm->is_deferred = options->is_deferred;
+    comm->idle = options->idle;
     if (rc == COLL_OK && !options->parent)
         rc = coll__trace_open(comm->rank, comm->size);
     if (rc == COLL_OK && !options->parent)
@@ -398,6 +399,7 @@ int coll__comm_divide(struct coll_comm *whole,
 {
     struct coll__options options = {.timeout = whole->timeout,
                                     .is_deferred = whole->is_deferred,
+                                    .idle = whole->idle,
                                     .parent = whole};
     struct coll_comm *comm = comm_new(part->rank, part->size, whole->timeout);
     struct coll__ctrl_events events = {on_failed, on_call, comm};

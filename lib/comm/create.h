@@ -3,6 +3,8 @@
 #ifndef COLL_LIB_COMM_CREATE_H
 #define COLL_LIB_COMM_CREATE_H
 
+#include "lib/comm/idle.h"
+
 struct coll__boot;
 struct coll__ctrl_part;
 struct coll_comm;
@@ -12,6 +14,7 @@ struct coll_mem_stats;
 struct coll__options {
     double timeout;
     int is_reproducible, is_deferred, wants_thread;
+    struct coll__idle idle;
     /* The communicator that this one is split from.  Its settings, tuning file and
      * measured prices are inherited.  NULL: the environment decides. */
     const struct coll_comm *parent;

@@ -7,7 +7,7 @@ libcore_la_SOURCES += \
 	%D%/comm.h \
 	%D%/comm_view.c %D%/comm_view.h \
 	%D%/copies.c %D%/copies.h \
-	%D%/create.c %D%/create.h \
+	%D%/create.c %D%/create.h %D%/idle.h \
 	%D%/deferred.c \
 	%D%/destroy.c %D%/destroy.h \
 	%D%/fail.c %D%/fail.h \

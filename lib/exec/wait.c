@@ -116,7 +116,9 @@ static int rest(struct coll__wait *wait, int is_alone)
     wait->is_armed = !wait->is_armed && routes;
     if (wait->is_armed)
         return 0;
-    most = routes && is_alone && wait->sleep.is_sure ? SLEEP_LAST : COLL__NAP;
+    most = routes && is_alone && wait->sleep.is_sure && !wait->is_brief
+               ? SLEEP_LAST
+               : COLL__NAP;
     coll__sleep(&wait->sleep, min_double(wait->sleep_s, most));
     wait->sleep_s = min_double(wait->sleep_s * 1.5, SLEEP_LAST);
     wait->has_slept = 1;

@@ -24,6 +24,7 @@ struct coll__wait {
     double idle_since;   /* clock, set at the first yield */
     double sleep_s;      /* the next sleep, at most */
     double lasted;       /* s from the first yield to the last look at the clock */
+    int is_brief;        /* no sleep is longer than COLL__NAP */
     int is_armed;        /* sleep next, if nothing moves before */
     int has_slept;       /* since the last wait that began by spinning */
     unsigned n_woken;    /* wake-ups of peers by this rank: transport.h */

@@ -466,6 +466,17 @@ static void hand_out_lines(struct coll_comm *comm)
     coll__owner_acquire(comm);
 }
 
+/* The wait takes long: let the caller's other library move its messages.  Its function
+ * may wait for other communicators, so ownership is released meanwhile. */
+static void call_idle(struct coll_comm *comm)
+{
+    if (!comm->idle.run)
+        return;
+    coll__owner_release(comm);
+    comm->idle.run(comm->idle.arg);
+    coll__owner_acquire(comm);
+}
+
 /* Return the request's status.  Another thread may have ended the request, so if it
  * failed set this thread's last error, too. */
 static int status_and_why(struct coll_request *request)
@@ -500,6 +511,7 @@ int coll__request_wait(struct coll_request *request, double timeout)
                                       coll__active_is_alone(comm->run));
         }
         if (is_time) {
+            call_idle(comm);
             coll__request_check_stall(request, timeout, 1);
             hand_out_lines(comm);
         }

@@ -49,6 +49,7 @@ static int run_join(struct coll_comm *comm, const struct coll__options *options,
 
     (void)told;
     coll__wait_init(&comm->run->wait, routes->is_shared, routes);
+    comm->run->wait.is_brief = comm->idle.run != NULL;
     return wants_thread(options) ? coll__comm_take_thread(comm) : COLL_OK;
 }
 
