@@ -9,6 +9,7 @@ nobase_dist_doc_DATA += \
 	%D%/guide.md \
 	%D%/launching.md \
 	%D%/limits.md \
+	%D%/mpi.md \
 	%D%/nccl.md \
 	%D%/plans.md \
 	%D%/python.md \

@@ -103,6 +103,9 @@ enum coll__param_kind {
       "write rank 0's operations to this file, for chrome://tracing and "      \
       "Perfetto; with %r in its name, each rank's to its own.  "               \
       "HOROVOD_TIMELINE does the same")                                        \
+    X(MPI_REPORT, PARAM_CHOICE, "0", "0|1",                                    \
+      "1: the libraries to preload into MPI programs say at MPI_Finalize() "   \
+      "which calls libcoll carried, and which were left to MPI")               \
     X(HISTORY, PARAM_TEXT, "", NULL,                                           \
       "write each rank's last calls to this file, as JSON for coll_history, "  \
       "when a communicator fails and at a SIGUSR2; %r in its name is the "     \

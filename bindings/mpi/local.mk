@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Libraries to preload into MPI programs, one for each MPI that configure found.
+mpi_preload = %D%/blocking.c %D%/call.c %D%/comms.c %D%/immediate.c %D%/map.c %D%/moves.c \
+	%D%/preload.h %D%/reductions.c %D%/report.c %D%/requests.c %D%/requests.h \
+	%D%/types.c %D%/user_op.c %D%/waits.c
+mpi_preload_cflags = $(AM_CFLAGS) -fvisibility=hidden
+mpi_preload_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
+EXTRA_DIST += $(mpi_preload) %D%/tests/beside.c %D%/tests/beside.h %D%/tests/blocking.c \
+	%D%/tests/cost.c %D%/tests/immediate.c
+scripts += %D%/tests/mpi.sh
+# gcc takes the constants of MPICH's header for arrays that are too short
+mpi_test_cflags = $(AM_CFLAGS) -Wno-stringop-overflow
+if HAVE_OPENMPI
+pkglib_LTLIBRARIES += libcoll_mpi_ompi.la
+libcoll_mpi_ompi_la_SOURCES = $(mpi_preload)
+libcoll_mpi_ompi_la_CFLAGS = $(mpi_preload_cflags) $(OPENMPI_CFLAGS)
+libcoll_mpi_ompi_la_LDFLAGS = $(mpi_preload_ldflags)
+libcoll_mpi_ompi_la_LIBADD = libcoll.la $(OPENMPI_LIBS)
+check_PROGRAMS += %D%/tests/blocking_ompi
+%C%_tests_blocking_ompi_SOURCES = %D%/tests/blocking.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_blocking_ompi_CFLAGS = $(mpi_test_cflags) $(OPENMPI_CFLAGS)
+%C%_tests_blocking_ompi_LDADD = $(OPENMPI_LIBS)
+check_PROGRAMS += %D%/tests/immediate_ompi
+%C%_tests_immediate_ompi_SOURCES = %D%/tests/immediate.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_immediate_ompi_CFLAGS = $(mpi_test_cflags) $(OPENMPI_CFLAGS)
+%C%_tests_immediate_ompi_LDADD = $(OPENMPI_LIBS)
+endif
+if HAVE_MPICH
+pkglib_LTLIBRARIES += libcoll_mpi_mpich.la
+libcoll_mpi_mpich_la_SOURCES = $(mpi_preload)
+libcoll_mpi_mpich_la_CFLAGS = $(mpi_preload_cflags) $(MPICH_CFLAGS)
+libcoll_mpi_mpich_la_LDFLAGS = $(mpi_preload_ldflags)
+libcoll_mpi_mpich_la_LIBADD = libcoll.la $(MPICH_LIBS)
+check_PROGRAMS += %D%/tests/blocking_mpich
+%C%_tests_blocking_mpich_SOURCES = %D%/tests/blocking.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_blocking_mpich_CFLAGS = $(mpi_test_cflags) $(MPICH_CFLAGS)
+%C%_tests_blocking_mpich_LDADD = $(MPICH_LIBS)
+check_PROGRAMS += %D%/tests/immediate_mpich
+%C%_tests_immediate_mpich_SOURCES = %D%/tests/immediate.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_immediate_mpich_CFLAGS = $(mpi_test_cflags) $(MPICH_CFLAGS)
+%C%_tests_immediate_mpich_LDADD = $(MPICH_LIBS)
+endif

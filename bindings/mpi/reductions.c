@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reductions.c - collectives that reduce.
+ *
+ * All ranks pass the same type and operation, so they agree on whether libcoll has
+ * them.  A buffer that is not aligned to its elements, which MPI takes, is copied.
+ */
+#include "bindings/mpi/preload.h"
+
+#include <string.h>
+
+static int is_misaligned(const struct area *area)
+{
+    return ((uintptr_t)area->at & (area->type.size - 1)) != 0;
+}
+
+/* Begin, and find the type and the operation.  0: left to MPI. */
+static int begin(struct call *call, enum coll_collective collective,
+                 const struct reduction *r)
+{
+    struct type_info type;
+    enum coll_op by;
+
+    if (!call_begin(call, collective, r->comm))
+        return 0;
+    if (r->count < 0 || !type_describe(r->type, &type) || !type.is_named ||
+        !type_reduces(&type, r->op, &call->args.type, &by))
+        return call_leave(collective);
+    call->args.op = by;
+    call->is_user_op = by >= COLL_N_OPS;
+    return 1;
+}
+
+/* Set the input and output of n_in and n_out elements: a NULL output where a rank has
+ * none.  in_stage: the output must not be written while the input is read. */
+static void set_buffers(struct call *call, const struct reduction *r,
+                        size_t n_in, size_t n_out, int in_stage)
+{
+    const void *in = r->in == MPI_PLACE ? r->out : r->in;
+
+    area_set(&call->in, in, 0, r->type);
+    call->in.count = n_in;
+    call->args.in = area_stage(call, &call->in, is_misaligned(&call->in));
+    if (!r->out)
+        return;
+    area_set(&call->out, r->out, 0, r->type);
+    call->out.count = n_out;
+    call->args.out =
+        area_stage(call, &call->out, in_stage || is_misaligned(&call->out));
+}
+
+/* In place MPI wants this rank's block at the beginning of the buffer, and libcoll where
+ * the block was. */
+static int needs_stage(const struct reduction *r, size_t before)
+{
+    return r->in == MPI_PLACE && before > 0;
+}
+
+/* All ranks have vectors of one length. */
+static int prepare(struct call *call, enum coll_collective collective,
+                   const struct reduction *r)
+{
+    if (!begin(call, collective, r))
+        return 0;
+    call->args.count = (size_t)r->count;
+    set_buffers(call, r, call->args.count, call->args.count, 0);
+    return 1;
+}
+
+int prepare_allreduce(struct call *call, const struct reduction *r)
+{
+    return prepare(call, COLL_ALLREDUCE, r);
+}
+
+int prepare_scan(struct call *call, const struct reduction *r)
+{
+    return prepare(call, COLL_SCAN, r);
+}
+
+int prepare_exscan(struct call *call, const struct reduction *r)
+{
+    if (!prepare(call, COLL_EXSCAN, r))
+        return 0;
+    if (call->comm->rank == 0 && call->out.stage)
+        memcpy(call->out.stage, call->out.at, area_bytes(&call->out));
+    return 1; /* rank 0's output stays as it is */
+}
+
+int prepare_reduce(struct call *call, const struct reduction *r, int root)
+{
+    struct reduction mine = *r;
+
+    if (!begin(call, COLL_REDUCE, r))
+        return 0;
+    if (root < 0 || root >= call->comm->size ||
+        (root != call->comm->rank && r->in == MPI_PLACE))
+        return call_leave(COLL_REDUCE);
+    if (root != call->comm->rank)
+        mine.out = NULL;
+    call->args.root = root;
+    call->args.count = (size_t)r->count;
+    set_buffers(call, &mine, call->args.count, call->args.count, 0);
+    return 1;
+}
+
+int prepare_reduce_scatter_block(struct call *call, const struct reduction *r)
+{
+    size_t n = (size_t)r->count;
+
+    if (!begin(call, COLL_REDUCE_SCATTER, r))
+        return 0;
+    call->args.count = n;
+    set_buffers(call, r, n * (size_t)call->comm->size, n,
+                needs_stage(r, n * (size_t)call->comm->rank));
+    return 1;
+}
+
+int prepare_reduce_scatter(struct call *call, const struct reduction *r)
+{
+    size_t all = 0, before = 0;
+    struct reduction sized = *r;
+
+    sized.count = 0;
+    if (!begin(call, COLL_REDUCE_SCATTERV, &sized))
+        return 0;
+    if (!r->counts)
+        return call_leave(COLL_REDUCE_SCATTERV);
+    for (int i = 0; i < call->comm->size; i++) {
+        if (r->counts[i] < 0)
+            return call_leave(COLL_REDUCE_SCATTERV);
+        if (i == call->comm->rank)
+            before = all;
+        call->comm->in_counts[i] = (size_t)r->counts[i];
+        all += (size_t)r->counts[i];
+    }
+    call->args.in_counts = call->comm->in_counts;
+    set_buffers(call, r, all, (size_t)r->counts[call->comm->rank],
+                needs_stage(r, before));
+    return 1;
+}
