@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Libraries to preload into MPI programs, one for each MPI that configure found.
 mpi_preload = %D%/blocking.c %D%/call.c %D%/comms.c %D%/immediate.c %D%/map.c %D%/moves.c \
-	%D%/preload.h %D%/reductions.c %D%/report.c %D%/requests.c %D%/requests.h \
-	%D%/types.c %D%/user_op.c %D%/waits.c
+	%D%/persistent.c %D%/persistent_init.c %D%/preload.h %D%/reductions.c %D%/report.c \
+	%D%/requests.c %D%/requests.h %D%/types.c %D%/user_op.c %D%/waits.c
 mpi_preload_cflags = $(AM_CFLAGS) -fvisibility=hidden
 mpi_preload_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
 EXTRA_DIST += $(mpi_preload) %D%/tests/beside.c %D%/tests/beside.h %D%/tests/blocking.c \
-	%D%/tests/cost.c %D%/tests/immediate.c
-scripts += %D%/tests/mpi.sh
+	%D%/tests/cost.c %D%/tests/immediate.c %D%/tests/persistent.c
+scripts += %D%/tests/mpi.sh %D%/tests/mpi4py.sh
 # gcc takes the constants of MPICH's header for arrays that are too short
 mpi_test_cflags = $(AM_CFLAGS) -Wno-stringop-overflow
 if HAVE_OPENMPI
@@ -24,6 +24,10 @@ check_PROGRAMS += %D%/tests/immediate_ompi
 %C%_tests_immediate_ompi_SOURCES = %D%/tests/immediate.c %D%/tests/beside.c %D%/tests/beside.h
 %C%_tests_immediate_ompi_CFLAGS = $(mpi_test_cflags) $(OPENMPI_CFLAGS)
 %C%_tests_immediate_ompi_LDADD = $(OPENMPI_LIBS)
+check_PROGRAMS += %D%/tests/persistent_ompi
+%C%_tests_persistent_ompi_SOURCES = %D%/tests/persistent.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_persistent_ompi_CFLAGS = $(mpi_test_cflags) $(OPENMPI_CFLAGS)
+%C%_tests_persistent_ompi_LDADD = $(OPENMPI_LIBS)
 endif
 if HAVE_MPICH
 pkglib_LTLIBRARIES += libcoll_mpi_mpich.la
@@ -39,4 +43,8 @@ check_PROGRAMS += %D%/tests/immediate_mpich
 %C%_tests_immediate_mpich_SOURCES = %D%/tests/immediate.c %D%/tests/beside.c %D%/tests/beside.h
 %C%_tests_immediate_mpich_CFLAGS = $(mpi_test_cflags) $(MPICH_CFLAGS)
 %C%_tests_immediate_mpich_LDADD = $(MPICH_LIBS)
+check_PROGRAMS += %D%/tests/persistent_mpich
+%C%_tests_persistent_mpich_SOURCES = %D%/tests/persistent.c %D%/tests/beside.c %D%/tests/beside.h
+%C%_tests_persistent_mpich_CFLAGS = $(mpi_test_cflags) $(MPICH_CFLAGS)
+%C%_tests_persistent_mpich_LDADD = $(MPICH_LIBS)
 endif

@@ -170,7 +170,8 @@ struct call {
     struct coll_args args;
     struct comm *comm;
     struct area in, out;
-    int is_short; /* no memory for a stage */
+    struct coll_comm *own; /* of a persistent call: persistent.c */
+    int is_short;          /* no memory for a stage */
     int is_user_op;
     int is_kept; /* types and arrays are copies: call_keep() */
 };
@@ -265,6 +266,10 @@ int prepare_exscan(struct call *call, const struct reduction *r);
 int call_may_start(struct call *call);
 /* Start it.  Returns MPI's error code. */
 int call_start(struct call *call, MPI_Request *request);
+
+/* The same for calls that are prepared once; may_persist() is collective. */
+int call_may_persist(struct call *call);
+int call_persist(struct call *call, MPI_Request *request);
 
 /* Carry out a call that blocks while other threads may wait for requests of the same
  * communicator. */

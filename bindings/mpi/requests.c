@@ -37,13 +37,13 @@ static void init(void)
     pthread_mutexattr_destroy(&attr);
 }
 
-static void enter(void)
+void requests_enter(void)
 {
     pthread_once(&once, init);
     pthread_mutex_lock(&lock);
 }
 
-static void leave(void) { pthread_mutex_unlock(&lock); }
+void requests_leave(void) { pthread_mutex_unlock(&lock); }
 
 int call_may_start(struct call *call)
 {
@@ -55,6 +55,25 @@ int call_may_start(struct call *call)
 }
 
 /* ---- the list ------------------------------------------------------------- */
+
+struct request *request_find(MPI_Request handle)
+{
+    return map_get(&requests, (uintptr_t)handle);
+}
+
+int request_name(struct request *r, MPI_Request handle)
+{
+    r->handle = handle;
+    r->has_handle = 1;
+    return map_put(&requests, (uintptr_t)handle, r) ? MPI_ERR_NO_MEM
+                                                    : MPI_SUCCESS;
+}
+
+void request_forget(struct request *r)
+{
+    map_take(&requests, (uintptr_t)r->handle);
+    free(r);
+}
 
 static void append(struct request *r)
 {
@@ -94,10 +113,7 @@ static int query(void *arg, MPI_Status *status)
 
 static int discard(void *arg)
 {
-    struct request *r = arg;
-
-    map_take(&requests, (uintptr_t)r->handle);
-    free(r);
+    request_forget(arg);
     return MPI_SUCCESS;
 }
 
@@ -115,6 +131,11 @@ static int cancel(void *arg, int is_complete)
 static void complete(struct request *r, int status)
 {
     r->error = status ? status_code(status) : call_unpack(&r->call);
+    if (r->own) {
+        take_out(r);
+        persistent_ended(r);
+        return;
+    }
     call_free(&r->call);
     coll_request_destroy(r->coll);
     take_out(r);
@@ -123,20 +144,12 @@ static void complete(struct request *r, int status)
         PMPI_Grequest_complete(r->handle); /* which may free r */
 }
 
-/* Prepare everything but the handle.  A status. */
-static int prepare(struct request *r)
+int request_prepare(struct request *r, struct coll_comm *coll)
 {
-    int status;
-
     if (r->call.is_short || call_keep(&r->call))
         return COLL_ERR_NOMEM;
     r->call.args.background = 1;
-    status = coll_request_create(&r->call.args, r->call.comm->coll, &r->coll);
-    if (status == COLL_OK && call_pack(&r->call)) {
-        coll_request_destroy(r->coll);
-        status = COLL_ERR_INVALID;
-    }
-    return status;
+    return coll_request_create(&r->call.args, coll, &r->coll);
 }
 
 /* Give it a handle of MPI.  Returns MPI's error code. */
@@ -144,31 +157,15 @@ static int name(struct request *r, MPI_Request *handle)
 {
     int rc = PMPI_Grequest_start(query, discard, cancel, r, handle);
 
-    if (rc)
-        return rc;
-    r->handle = *handle;
-    r->has_handle = 1;
-    return map_put(&requests, (uintptr_t)*handle, r) ? MPI_ERR_NO_MEM
-                                                     : MPI_SUCCESS;
+    return rc ? rc : request_name(r, *handle);
 }
 
-static int start(struct request *r, MPI_Request *handle)
+int request_launch(struct request *r)
 {
-    int status = prepare(r), rc;
+    int rc = call_pack(&r->call), status;
 
-    if (status) {
-        rc = comm_error(r->call.comm->handle, status);
-        call_free(&r->call);
-        free(r);
+    if (rc)
         return rc;
-    }
-    rc = handle ? name(r, handle) : MPI_SUCCESS;
-    if (rc) {
-        coll_request_destroy(r->coll);
-        call_free(&r->call);
-        free(r);
-        return rc;
-    }
     append(r);
     report_carried(r->call.args.collective);
     status = coll_start(r->coll);
@@ -177,7 +174,28 @@ static int start(struct request *r, MPI_Request *handle)
     return MPI_SUCCESS;
 }
 
-static struct request *request_new(struct call *call)
+static int start(struct request *r, MPI_Request *handle)
+{
+    int status = request_prepare(r, r->call.comm->coll), rc;
+
+    if (status) {
+        rc = comm_error(r->call.comm->handle, status);
+        call_free(&r->call);
+        free(r);
+        return rc;
+    }
+    rc = handle ? name(r, handle) : MPI_SUCCESS;
+    if (rc == MPI_SUCCESS)
+        rc = request_launch(r);
+    if (rc) {
+        coll_request_destroy(r->coll);
+        call_free(&r->call);
+        free(r);
+    }
+    return rc;
+}
+
+struct request *request_new(struct call *call)
 {
     struct request *r = calloc(1, sizeof(*r));
 
@@ -196,9 +214,9 @@ int call_start(struct call *call, MPI_Request *handle)
     *handle = MPI_REQUEST_NULL;
     if (!r)
         return comm_error(call->comm->handle, COLL_ERR_NOMEM);
-    enter();
+    requests_enter();
     rc = start(r, handle);
-    leave();
+    requests_leave();
     return rc;
 }
 
@@ -211,9 +229,9 @@ int call_run_beside(struct call *call)
 
     if (!r)
         return comm_error(comm, COLL_ERR_NOMEM);
-    enter();
+    requests_enter();
     rc = start(r, NULL);
-    leave();
+    requests_leave();
     if (rc)
         return rc;
     while (!atomic_load(&r->is_done)) {
@@ -234,7 +252,7 @@ void requests_look(void)
 {
     struct request *r, *next;
 
-    enter();
+    requests_enter();
     for (r = running; r; r = next) {
         int status = coll_test(r->coll);
 
@@ -242,7 +260,7 @@ void requests_look(void)
         if (status != COLL_IN_PROGRESS)
             complete(r, status);
     }
-    leave();
+    requests_leave();
 }
 
 void request_settle(MPI_Request handle)

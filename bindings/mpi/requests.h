@@ -10,10 +10,32 @@ struct request {
     struct coll_request *coll;
     MPI_Request handle;
     int has_handle;
-    int error;          /* MPI's code, once it is done */
-    atomic_int is_done; /* its handle is complete, and r->coll is gone */
+    struct coll_comm *own; /* of a persistent request; else NULL */
+    int tag;               /* the same: persistent.c */
+    int error;             /* MPI's code, once it is done */
+    atomic_int is_done;    /* its handle is complete, and r->coll is gone */
     struct request *next, **at; /* among those that run */
 };
+
+/* A request for the call, or NULL; the call's stages are freed then. */
+struct request *request_new(struct call *call);
+
+/* Prepare it on a communicator of libcoll: a status.  Then start it, any number of times:
+ * MPI's error code. */
+int request_prepare(struct request *r, struct coll_comm *coll);
+int request_launch(struct request *r);
+
+/* Know a request by its handle, find it, and forget and free it. */
+int request_name(struct request *r, MPI_Request handle);
+struct request *request_find(MPI_Request handle);
+void request_forget(struct request *r);
+
+/* The call of a persistent request has ended. */
+void persistent_ended(struct request *r);
+
+/* Between these, no other thread starts or looks at requests. */
+void requests_enter(void);
+void requests_leave(void);
 
 /* A wait of this library: it yields its core, and sleeps late. */
 struct pause {

@@ -3,6 +3,7 @@
  * way, alone and in one list with messages. */
 #include "bindings/mpi/tests/beside.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,56 @@ static void among(MPI_Comm comm)
             complain("sums while others run are wrong");
 }
 
+/* ---- threads -------------------------------------------------------------- */
+
+#define N_THREADS 3
+#define ROUNDS 100
+
+struct thread {
+    pthread_t id;
+    MPI_Comm comm;
+    int n_wrong;
+};
+
+/* Sums of one communicator that do not block, with others that do among them. */
+static void *work(void *arg)
+{
+    struct thread *me = arg;
+    int n;
+
+    MPI_Comm_size(me->comm, &n);
+    for (int i = 0; i < ROUNDS; i++) {
+        int one = 1, sums[2] = {0}, flag = 0;
+        MPI_Request request;
+
+        MPI_Iallreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, me->comm, &request);
+        MPI_Allreduce(&one, &sums[1], 1, MPI_INT, MPI_SUM, me->comm);
+        if (i % 2)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        while (i % 2 == 0 && !flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        me->n_wrong += sums[0] != n || sums[1] != n;
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    struct thread list[N_THREADS] = {0};
+
+    for (int t = 0; t < N_THREADS; t++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &list[t].comm);
+    for (int t = 0; t < N_THREADS; t++)
+        if (pthread_create(&list[t].id, NULL, work, &list[t]))
+            abort();
+    for (int t = 0; t < N_THREADS; t++) {
+        pthread_join(list[t].id, NULL);
+        MPI_Comm_free(&list[t].comm);
+        if (list[t].n_wrong)
+            complain("sums of several threads are wrong");
+    }
+}
+
 /* ---- the program ---------------------------------------------------------- */
 
 static void all(MPI_Comm comm)
@@ -260,6 +311,8 @@ int main(int argc, char **argv)
     beside_init();
     all(MPI_COMM_WORLD);
     freed();
+    if (level == MPI_THREAD_MULTIPLE && wanted == level)
+        threads();
     MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &part);
     all(part);
     MPI_Comm_free(&part);

@@ -43,6 +43,7 @@ for mpi in ompi mpich; do
         try $mpi $ranks blocking
         try $mpi $ranks immediate single
         try $mpi $ranks immediate multiple
+        try $mpi $ranks persistent
     done
 done
 [ $n_tried -gt 0 ] || { echo "built without Open MPI and MPICH"; exit 77; }
