@@ -152,12 +152,7 @@ static int status_of(const struct coll_request *request)
 {
     int rc = judge(request, "coll_request_status");
 
-    if (rc)
-        return rc;
-    rc = coll__request_status(request);
-    if (rc < 0)
-        coll__log_set_error(request->call.comm->failure.text);
-    return rc;
+    return rc ? rc : coll__request_result(request);
 }
 
 int coll_request_status(const struct coll_request *request)

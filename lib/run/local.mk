@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/buffers.c \
 	%D%/cache.c %D%/cache.h \
 	%D%/group.c %D%/group.h \
+	%D%/launch.c \
 	%D%/notice.c %D%/notice.h \
 	%D%/own_op.c %D%/own_op.h \
 	%D%/owner.c %D%/owner.h \

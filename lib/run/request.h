@@ -156,7 +156,10 @@ int coll__request_wait(struct coll_request *request, double timeout);
 int coll__request_check_stall(struct coll_request *request, double timeout,
                               int is_blocked);
 
-/* ---- for the caller's own requests, without owning the communicator -------- */
+/* ---- launch.c: for the caller's own requests, without owning the communicator -- */
+
+/* As coll__request_status(); of one that has failed this thread's last error is set. */
+int coll__request_result(const struct coll_request *request);
 
 /* launch: start the request, or submit it to a thread that starts it sooner.  test:
  * move it without waiting.  finish: wait for it, at most `timeout` s.  launch returns a
