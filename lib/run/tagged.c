@@ -246,16 +246,23 @@ static int fail_types(const struct coll__tagged_request *r)
                            there, comm->rank, here, SAME_TYPE);
 }
 
-/* Tell the caller what came. */
+/* Tell the caller, and the log, what came. */
 static void tell(const struct coll__tagged_request *r)
 {
     struct coll_recv_status *status = r->request.args.status;
+    const struct coll__tag_message *m = &r->tagged.message;
 
+    if (is_recv(&r->request.args))
+        log_debug("tags", "received %zu %s from rank %d with tag %d", m->count,
+                  coll_type_name(m->type), m->source, m->tag);
+    else
+        log_debug("tags", "sent %zu %s to rank %d with tag %d", m->count,
+                  coll_type_name(m->type), r->tagged.peer, m->tag);
     if (!status || !is_recv(&r->request.args))
         return;
-    status->source = r->tagged.message.source;
-    status->tag = r->tagged.message.tag;
-    status->count = r->tagged.message.count;
+    status->source = m->source;
+    status->tag = m->tag;
+    status->count = m->count;
 }
 
 /* A send or a receive has ended.  COLL_OK, or the communicator's failure. */
