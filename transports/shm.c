@@ -20,18 +20,32 @@
  * channel has no limit, and is polled again after each round. */
 #define A_ROUND ((size_t)128 << 10)
 
-static void activate_out(struct shm_active *active, struct shm_out *out)
+/* Return the ends of a channel that have transfers; from now on poll() looks at it. */
+static struct shm_active *use_channel(struct shm *shm, int channel)
 {
+    if (channel >= shm->n_used)
+        shm->n_used = channel + 1;
+    return &shm->active[channel];
+}
+
+static void activate_out(struct shm *shm, int channel, struct shm_out *out)
+{
+    struct shm_active *active;
+
     if (out->is_active)
         return;
+    active = use_channel(shm, channel);
     out->is_active = 1;
     active->out[active->n_out++] = out;
 }
 
-static void activate_in(struct shm_active *active, struct shm_in *in)
+static void activate_in(struct shm *shm, int channel, struct shm_in *in)
 {
+    struct shm_active *active;
+
     if (in->is_active)
         return;
+    active = use_channel(shm, channel);
     in->is_active = 1;
     active->in[active->n_in++] = in;
 }
@@ -108,7 +122,7 @@ static void shm_send(struct coll__tp *tp, struct coll__xfer *xfer)
     if (out->first == xfer)
         advance_out(shm, out, &bytes);
     if (out->first || out->there)
-        activate_out(&shm->active[xfer->channel], out);
+        activate_out(shm, xfer->channel, out);
 }
 
 static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
@@ -123,7 +137,7 @@ static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
     if (in->first == xfer)
         advance_in(shm, in, &bytes);
     if (in->first)
-        activate_in(&shm->active[xfer->channel], in);
+        activate_in(shm, xfer->channel, in);
 }
 
 /* Move the ends of a channel, starting where the last round stopped, until that many
@@ -179,7 +193,7 @@ static int shm_poll(struct coll__tp *tp)
     struct shm *shm = (struct shm *)tp;
     int moved = 0;
 
-    for (int c = 0; c < COLL__CHANNELS; c++) {
+    for (int c = 0; c < shm->n_used; c++) {
         size_t most = c ? A_ROUND : SIZE_MAX;
 
         moved += poll_out(shm, &shm->active[c], most);

@@ -171,7 +171,7 @@ struct shm {
     struct shm_out *out; /* [n_lanes] */
     struct shm_in *in;
     struct shm_active active[COLL__CHANNELS];
-    void *active_lists;
+    int n_used; /* channels below it have had transfers that waited */
     int n_ended; /* offers, since the last poll */
 
     struct shm_cells cells;

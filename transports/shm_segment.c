@@ -216,7 +216,6 @@ static int make_active(struct shm *shm)
     size_t n = (size_t)shm->local_size;
     char *lists = calloc(2 * (size_t)shm->n_lanes, sizeof(void *));
 
-    shm->active_lists = lists;
     for (int c = 0; lists && c < COLL__CHANNELS; c++) {
         shm->active[c].out = (struct shm_out **)lists;
         shm->active[c].in = (struct shm_in **)(lists + n * sizeof(void *));
@@ -281,7 +280,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
         coll__segment_unmap(shm->segment);
     free(shm->out);
     free(shm->in);
-    free(shm->active_lists);
+    free(shm->active[0].out); /* and all that follow */
     free(shm->cells.of_line);
     free(shm->cells.state);
     free(shm->base.published);
