@@ -13,18 +13,19 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from . import _notices
 from .comm import Communicator
 from .errors import Error
 
 SPINS = 100  # looks of a waiter before it leaves the operation to the completer
-SHORT, LONG = 50e-6, 1e-3  # seconds between two looks of the completer
+PAUSE = 0.05  # seconds between two looks of the completer at deadlines
 
 Failure: type[RuntimeError] = getattr(dist, "DistBackendError", RuntimeError)
 
@@ -109,6 +110,13 @@ class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
         self._done.set()
         return True
 
+    def watch(self, call: Callable[[], None]) -> None:
+        """Have the library call when a request ends; other works have their own calls."""
+        with self._engine.lock:
+            for request in self._requests:
+                if not isinstance(request, Work):
+                    _notices.watch(request._handle, call)
+
     def test(self) -> bool:
         """As that of a request: the parent of this work, if there is one, calls it."""
         if self.poll() and self._error:
@@ -168,15 +176,12 @@ def _spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
 
 
 class _Completer:
-    """The thread that looks at what runs.
-
-    It polls, since the library has no notice of its own for ended requests: often at
-    first, later once a millisecond.  It sleeps while nothing runs.
-    """
+    """The thread that completes what has ended.  It sleeps until the library says so."""
 
     def __init__(self) -> None:
         self._news = threading.Condition()
         self._works: list[Work] = []
+        self._has_news = False
         self._thread: threading.Thread | None = None
 
     def add(self, work: Work) -> None:
@@ -185,8 +190,13 @@ class _Completer:
             if self._thread is None:
                 atexit.register(self._stop)
                 self._begin()
-            self._news.notify()
         self.step_aside()
+        work.watch(self._wake)
+
+    def _wake(self) -> None:
+        with self._news:
+            self._has_news = True
+            self._news.notify_all()
 
     def step_aside(self) -> None:
         """In a callback that waits: let another thread be the completer meanwhile."""
@@ -207,12 +217,12 @@ class _Completer:
             thread.join(1)
 
     def _run(self) -> None:
-        me, pause = threading.current_thread(), SHORT
+        me = threading.current_thread()
         while True:
             with self._news:
-                while self._thread is me and not self._works:
-                    pause = SHORT
-                    self._news.wait()
+                if self._thread is me and not self._has_news:
+                    self._news.wait(PAUSE if self._works else None)
+                self._has_news = False
                 works = list(self._works)
             ended = []
             for work in works:
@@ -224,9 +234,7 @@ class _Completer:
                 if self._thread is not me:
                     return
                 self._works = [work for work in self._works if work not in ended]
-            del works
-            pause = SHORT if ended else min(2 * pause, LONG)
-            time.sleep(pause)
+            del works, ended
 
 
 _completer = _Completer()
