@@ -32,7 +32,7 @@ def args_of(call: Call, algo: str | None = None, background: bool = False) -> An
     """Return the call as struct coll_args."""
     fields = {name: getattr(call, name) for name in _VALUES}
     fields.update((name, cast(getattr(call, name), c_void_p)) for name in _ARRAYS)
-    is_host = not call.stream and all(buffer.is_host for buffer in call.keep)
+    is_host = not call.stream and all(buffer.is_host for buffer in call.keep[:2])
     fields.update(background=background, notify=background and is_host)
     code, algorithm = COLLECTIVES[call.collective], algo.encode() if algo else None
     return sized(_Args, collective=code, algo=algorithm, **fields)
