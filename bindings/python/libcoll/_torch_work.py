@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 
 from . import _notices
+from ._calls import Status
 from .comm import Communicator
 from .errors import Error
 
@@ -68,11 +69,11 @@ class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
 
     def __init__(
         self, engine: Engine, requests: Sequence[Any], outputs: Any, finish: Any = (),
-        source: int = -1, timeout: float | None = None,
+        status: Status | None = None, timeout: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._engine, self._requests, self._outputs = engine, deque(requests), outputs
-        self._finish, self._source = finish, source
+        self._finish, self._status = finish, status
         self._deadline = time.monotonic() + timeout if timeout else None
         self._has_ended = False
         self._error: RuntimeError | None = None
@@ -160,7 +161,10 @@ class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
         return self._future
 
     def source_rank(self) -> int:
-        return self._source
+        if self._status is None:
+            raise RuntimeError("only a receive has a source")
+        self.wait()
+        return int(self._status.source)
 
     _source_rank = source_rank
 

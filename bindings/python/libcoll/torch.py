@@ -23,6 +23,7 @@ from torch._C import _distributed_c10d as c10d
 
 from . import _types
 from ._buffers import Buffer
+from ._calls import ANY, Status
 from ._torch_work import Engine, Failure, Work, _spread, seconds
 from .comm import Communicator
 from .errors import Error, InvalidError, UnsupportedError
@@ -128,6 +129,13 @@ def _splits(tensor: torch.Tensor, splits: Sequence[int], size: int) -> list[int]
     return [n * row for n in splits]
 
 
+def _call(view: Any, name: str, *arguments: Any, **options: Any) -> Any:
+    if arguments and isinstance(arguments[-1], dict):
+        *arguments, more = arguments  # type: ignore[assignment]
+        options.update(more)
+    return getattr(view, name)(*arguments, **options)
+
+
 @contextmanager
 def _in_words() -> Any:
     """Raise as torch does what ends a group; what is wrong with a call stays as it is."""
@@ -157,9 +165,12 @@ class Operations:
 
     def _start(
         self, opts: Any, outputs: Any, calls: Sequence[tuple[Any, ...]],
-        finish: Sequence[Any] = (), source: int = -1,
+        finish: Sequence[Any] = (), status: Status | None = None,
     ) -> Any:  # fmt: skip
-        """Start calls, each a name with the arguments of libcoll's operation."""
+        """Start calls, each a name with the arguments of libcoll's operation.
+
+        The last one may be a dictionary, of those that have names.
+        """
         self._number += 1
         timeout = seconds(getattr(opts, "timeout", None)) or self._engine.limit
         buffers = [b for _, *rest in calls for b in rest if isinstance(b, Buffer)]
@@ -168,8 +179,8 @@ class Operations:
                 work = self._on_stream(outputs, calls, finish, buffers)
             else:
                 view = self._engine.comm.start(background=True)
-                requests = [getattr(view, name)(*rest) for name, *rest in calls]
-                work = Work(self._engine, requests, outputs, finish, source, timeout)
+                requests = [_call(view, *call) for call in calls]
+                work = Work(self._engine, requests, outputs, finish, status, timeout)
         if self._coalesced is not None:
             self._coalesced.append(work)
         return work
@@ -180,8 +191,8 @@ class Operations:
         stream = self._engine.stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
-            for name, *rest in calls:
-                getattr(self._engine.comm, name)(*rest, stream=stream)
+            for call in calls:
+                _call(self._engine.comm, *call, stream=stream)
             for tensors, flat in finish:
                 _spread(flat, tensors)
             future = torch.futures.Future(devices=[device])
@@ -289,21 +300,18 @@ class Operations:
         return self._start(opts, [output], calls, finish)
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
-        self._has_no_tags(tag)
-        return self._start(None, tensors, [("send", _span([tensors[0]]), peer)])
+        options = {} if tensors[0].is_cuda else {"tag": tag}
+        return self._start(None, tensors, [("send", _span([tensors[0]]), peer, options)])
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
-        self._has_no_tags(tag)
         finish: list[Any] = []
-        calls = [("recv", _span([tensors[0]], finish, False), peer)]
-        return self._start(None, tensors, calls, finish, peer)
+        status = Status()
+        options = {} if tensors[0].is_cuda else {"tag": tag, "status": status}
+        calls = [("recv", _span([tensors[0]], finish, False), peer, options)]
+        return self._start(None, tensors, calls, finish, status)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
-        raise UnsupportedError("this libcoll cannot receive from any rank: name the source")
-
-    def _has_no_tags(self, tag: int) -> None:
-        if tag:
-            raise UnsupportedError(f"this libcoll has no tags: send with tag 0, not {tag}")
+        return self.recv(tensors, ANY, tag)
 
     def barrier(self, opts: Any = None) -> Any:
         self._engine.synchronize()

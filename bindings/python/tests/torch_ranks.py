@@ -178,8 +178,14 @@ def op_messages():
                                             dist.P2POp(dist.irecv, got, left)]):
             work.wait()
         equal(got, torch.full((3,), left))
-        raises(NotImplementedError, ["tag"], dist.send, out, right, tag=3)
-        raises(NotImplementedError, ["any rank"], dist.recv, out)
+        late = dist.isend(torch.full((3,), 10 + rank), right, tag=4)
+        early = dist.isend(torch.full((3,), 20 + rank), right, tag=5)
+        assert dist.recv(got, left, tag=5) == left  # the later one first
+        equal(got, torch.full((3,), 20 + left))
+        assert dist.recv(got, tag=4) == left  # of any rank
+        equal(got, torch.full((3,), 10 + left))
+        late.wait(), early.wait()
+        dist.barrier()
 
 
 def op_coalesced():
