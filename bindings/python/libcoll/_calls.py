@@ -40,9 +40,10 @@ class Call:
         self.in_counts: Any = None
         self.in_displs = self.out_counts = self.out_displs = None
         self.reducer: Op | None = None
-        self.keep = (source, target)
+        self.keep: tuple[Any, ...] = (source, target)
         self.comm: int | None = None
-        self.tag, self.status = 0, None
+        self.tag = 0
+        self.status: int | None = None  # its address
 
     def spread(self, way: str, counts: Sequence[int], displs: Counts, size: int) -> Call:
         """Add the arrays of counts; way is "in" or "out"."""
