@@ -145,10 +145,10 @@ for op in land lor lxor; do
     right 3 2 allreduce_lat -t f16 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
 done
 for op in sum prod avg; do
-    right 3 2 allreduce_lat -t c64 -o $op -b 16 -e 40K -f 10000 -n 2 -w 1
+    right 3 2 allreduce_lat -t c64 -o $op -b 16 -e 40K -f 2000 -n 2 -w 1
 done
 for op in minloc maxloc; do
-    right 3 2 allreduce_lat -t f64_i32 -o $op -b 16 -e 40K -f 10000 -n 2 -w 1
+    right 3 2 allreduce_lat -t f64_i32 -o $op -b 16 -e 40K -f 2000 -n 2 -w 1
 done
 for op in band bor bxor land lor lxor; do
     right 3 2 reduce_scatter_lat -t i8 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
