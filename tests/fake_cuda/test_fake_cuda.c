@@ -305,7 +305,7 @@ START_TEST(a_peers_memory_needs_access_but_for_copies)
     second = fake_device(1);
     theirs = fake_memory(64);
     OK(cu.CtxSetCurrent(first));
-    OK(cu.MemcpyHtoD(mine, &word, 4));
+    fake_put(mine, &word, 4);
     OK(cu.MemcpyDtoDAsync(theirs, mine, 4, s));
     OK(cu.StreamSynchronize(s));
     OK(cu.MemcpyDtoH(&back, theirs, 4));
