@@ -21,13 +21,16 @@
 
 static void forget_parents(void);
 
+/* Under the lock.  Whoever makes the home has seen that there is NONE, and the others
+ * wait. */
 static struct coll__lock lock = COLL__LOCK(forget_parents);
-static struct coll__id
-    own; /* under the lock; without magic: there is none yet */
+static enum { NONE, MAKING, THERE } state;
+static struct coll__id own;
+
 static struct coll__gate home = {.kind = GATE_HOME};
 
 /* A child is another process, at another address. */
-static void forget_parents(void) { memset(&own, 0, sizeof(own)); }
+static void forget_parents(void) { state = NONE; }
 
 /* Nobody is to be received at home itself. */
 static void turn_away(struct coll__gate *gate, int fd,
@@ -40,8 +43,7 @@ static void turn_away(struct coll__gate *gate, int fd,
     close(fd);
 }
 
-/* The lock is held. */
-static int settle(void)
+static int settle(struct coll__id *id)
 {
     int n, status = coll__reactor_get();
 
@@ -52,7 +54,7 @@ static int settle(void)
     coll__reactor_lock();
     coll__gate_add(&home);
     coll__reactor_unlock();
-    n = coll__listener_open(REACH_NET, own.addrs);
+    n = coll__listener_open(REACH_NET, id->addrs);
     if (n < 0) {
         coll__reactor_lock();
         coll__gate_remove(&home);
@@ -60,30 +62,59 @@ static int settle(void)
         coll__reactor_put();
         return n;
     }
-    own.n_addrs = (uint8_t)n;
-    memcpy(own.secret, home.secret, sizeof(own.secret));
-    memcpy(own.magic, HANDLE_MAGIC, sizeof(own.magic));
+    id->n_addrs = (uint8_t)n;
+    memcpy(id->secret, home.secret, sizeof(id->secret));
+    memcpy(id->magic, HANDLE_MAGIC, sizeof(id->magic));
     return COLL_OK;
+}
+
+/* Return the state, after having changed it from NONE to MAKING. */
+static int begin_making(void)
+{
+    int was;
+
+    coll__lock(&lock);
+    was = state;
+    if (was == NONE)
+        state = MAKING;
+    coll__unlock(&lock);
+    return was;
+}
+
+static int have_home(void)
+{
+    struct coll__id id = {.magic = ""};
+    int was, status;
+
+    while ((was = begin_making()) == MAKING)
+        usleep(1000);
+    if (was == THERE)
+        return COLL_OK;
+    status = settle(&id);
+    coll__lock(&lock);
+    own = id;
+    state = status ? NONE : THERE;
+    coll__unlock(&lock);
+    return status;
 }
 
 static int make_handle(struct coll_handle *handle)
 {
-    int status = COLL_OK;
+    int status;
 
     if (!handle) {
         log_error("boot", "coll_comm_handle: handle is NULL");
         return COLL_ERR_INVALID;
     }
     coll__files_fill_standard();
+    status = have_home();
+    if (status)
+        return status;
+    memset(handle, 0, sizeof(*handle));
     coll__lock(&lock);
-    if (!own.magic[0])
-        status = settle();
-    if (status == COLL_OK) {
-        memset(handle, 0, sizeof(*handle));
-        memcpy(handle, &own, sizeof(own));
-    }
+    memcpy(handle, &own, sizeof(own));
     coll__unlock(&lock);
-    return status;
+    return COLL_OK;
 }
 
 int coll_comm_handle(struct coll_handle *handle)
@@ -104,7 +135,7 @@ static int is_own(const struct coll__id *id)
     int is;
 
     coll__lock(&lock);
-    is = own.magic[0] && coll__auth_equal(id->secret, own.secret);
+    is = state == THERE && coll__auth_equal(id->secret, own.secret);
     coll__unlock(&lock);
     return is;
 }
