@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Libraries to preload into MPI programs, one for each MPI that configure found.
-mpi_preload = %D%/blocking.c %D%/call.c %D%/comms.c %D%/immediate.c %D%/map.c %D%/moves.c \
-	%D%/persistent.c %D%/persistent_init.c %D%/preload.h %D%/reductions.c %D%/report.c \
-	%D%/requests.c %D%/requests.h %D%/types.c %D%/user_op.c %D%/waits.c
+mpi_preload = %D%/call.c %D%/collectives.c %D%/comms.c %D%/map.c %D%/moves.c \
+	%D%/persistent.c %D%/preload.h %D%/reductions.c %D%/report.c %D%/requests.c \
+	%D%/requests.h %D%/types.c %D%/user_op.c %D%/waits.c
 mpi_preload_cflags = $(AM_CFLAGS) -fvisibility=hidden
 mpi_preload_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
 EXTRA_DIST += $(mpi_preload) %D%/tests/beside.c %D%/tests/beside.h %D%/tests/blocking.c \
