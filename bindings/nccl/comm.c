@@ -335,18 +335,25 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 }
 NCCL__ALIAS(CommFinalize);
 
+/* May the program end the communicator now?  A group's calls may need it. */
+static ncclResult_t may_end(const char *who, const struct ncclComm *comm)
+{
+    ncclResult_t result = nccl__comm_is(who, comm);
+
+    if (!result)
+        result = nccl__group_is_without(who, comm);
+    return nccl__group_spoil(result);
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
-    static const char who[] = "ncclCommDestroy";
     ncclResult_t result;
 
     if (!comm)
         return ncclSuccess;
-    result = nccl__comm_is(who, comm);
-    if (!result)
-        result = nccl__group_is_without(who, comm);
+    result = may_end("ncclCommDestroy", comm);
     if (result)
-        return nccl__group_spoil(result);
+        return result;
     await_jobs(comm);
     result = end_coll(comm);
     nccl__comm_free(comm);
@@ -365,17 +372,14 @@ void nccl__comm_drop(struct ncclComm *comm)
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    static const char who[] = "ncclCommAbort";
     ncclResult_t result;
     int is_later;
 
     if (!comm)
         return ncclSuccess;
-    result = nccl__comm_is(who, comm);
-    if (!result)
-        result = nccl__group_is_without(who, comm);
+    result = may_end("ncclCommAbort", comm);
     if (result)
-        return nccl__group_spoil(result);
+        return result;
     pthread_mutex_lock(&comm->lock);
     is_later = comm->is_orphan = comm->n_jobs > 0;
     if (is_later && !comm->is_finalized && comm->coll)
