@@ -84,15 +84,13 @@ static int create(struct coll_comm **comm, int nranks,
     struct coll__options options;
     int rc;
 
-    if (!comm || !id || nranks < 1 || rank < 0 || rank >= nranks) {
-        log_error("api", "coll_comm_create: %s",
-                  !comm        ? "comm is NULL"
-                  : !id        ? "id is NULL"
-                  : nranks < 1 ? "nranks must be 1 or more"
-                               : "rank must be within 0 to nranks - 1");
+    if (!comm || !id) {
+        log_error("api", "coll_comm_create: %s is NULL", comm ? "id" : "comm");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &options);
+    rc = coll__place_check("coll_comm_create", nranks, rank);
+    if (rc == COLL_OK)
+        rc = take_config(config, &options);
     if (rc == COLL_OK)
         rc = coll__boot_open_id(&boot, id, nranks, rank, options.timeout);
     return rc ? rc : coll__comm_open(&boot, &options, comm);
@@ -113,18 +111,18 @@ static int create_handles(struct coll_comm **comm, int nranks,
     struct coll__options options;
     int rc;
 
-    if (!comm || !handles || nranks < 1 || rank < 0 || rank >= nranks) {
-        log_error("api", "coll_comm_create_handles: %s",
-                  !comm        ? "comm is NULL"
-                  : !handles   ? "handles is NULL"
-                  : nranks < 1 ? "nranks must be 1 or more"
-                               : "rank must be within 0 to nranks - 1");
+    if (!comm || !handles) {
+        log_error("api", "coll_comm_create_handles: %s is NULL",
+                  comm ? "handles" : "comm");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &options);
-    boot.timeout = options.timeout;
+    rc = coll__place_check("coll_comm_create_handles", nranks, rank);
     if (rc == COLL_OK)
-        rc = coll__boot_open_handles(&boot, handles, nranks, rank, uuid);
+        rc = take_config(config, &options);
+    if (rc)
+        return rc;
+    boot.timeout = options.timeout;
+    rc = coll__boot_open_handles(&boot, handles, nranks, rank, uuid);
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 

@@ -58,18 +58,14 @@ static void *run(void *arg)
 /* What can be told at once. */
 static int judge(const struct coll_create_args *args)
 {
-    const char *wrong = args->id && args->handles ? "id or handles, not both"
-                        : (args->id || args->handles) && args->nranks < 1
-                            ? "nranks must be 1 or more"
-                        : (args->id || args->handles) &&
-                                (args->rank < 0 || args->rank >= args->nranks)
-                            ? "rank must be within 0 to nranks - 1"
-                            : NULL;
-
-    if (!wrong)
-        return COLL_OK;
-    log_error("api", "coll_comm_create_start: %s", wrong);
-    return COLL_ERR_INVALID;
+    if (args->id && args->handles) {
+        log_error("api", "coll_comm_create_start: id or handles, not both");
+        return COLL_ERR_INVALID;
+    }
+    return args->id || args->handles
+               ? coll__place_check("coll_comm_create_start", args->nranks,
+                                   args->rank)
+               : COLL_OK;
 }
 
 /* Keep what args points to; NULL: no memory, logged. */

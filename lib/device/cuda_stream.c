@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_stream.c - find out about a stream and its buffers before work is put into it. */
 #include "lib/device/cuda_stream.h"
+#include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 #include "lib/trace/log.h"
 
@@ -189,12 +190,9 @@ int coll__cuda_enter(void *stream, const struct coll__cuda_place *known,
 
 void *coll__cuda_here(void *stream)
 {
-    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
-    CUcontext ctx = NULL;
-
-    if (!cuda || (stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD))
-        return NULL;
-    return cuda->cuCtxGetCurrent(&ctx) ? NULL : ctx;
+    return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD
+               ? coll__cuda_context()
+               : NULL;
 }
 
 int coll__cuda_push(void *ctx)

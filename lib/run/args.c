@@ -19,6 +19,16 @@
 
 #define MAX_STRUCT 4096 /* bytes; a larger size was never set */
 
+int coll__place_check(const char *who, int nranks, int rank)
+{
+    if (nranks >= 1 && rank >= 0 && rank < nranks)
+        return COLL_OK;
+    log_error("api", "%s: %s", who,
+              nranks < 1 ? "nranks must be 1 or more"
+                         : "rank must be within 0 to nranks - 1");
+    return COLL_ERR_INVALID;
+}
+
 int coll__struct_take(const void *theirs, void *ours, size_t len,
                       const char *name)
 {

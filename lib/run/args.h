@@ -25,6 +25,9 @@ int coll__args_keep(struct coll_args *args, const struct coll_comm *comm,
 /* Log what is wrong with them; COLL_ERR_INVALID. */
 int coll__args_wrong(const struct coll_args *args, const char *what);
 
+/* Check the place of a rank for the function `who`; COLL_ERR_INVALID, logged. */
+int coll__place_check(const char *who, int nranks, int rank);
+
 /* Check a caller's struct: its size is valid, and members that this version does not
  * know are zero.  Copy it into ours[len], and set the rest to zero. */
 int coll__struct_take(const void *theirs, void *ours, size_t len,
