@@ -318,6 +318,12 @@ static int run_joined(struct world_rank *me)
     return 0;
 }
 
+int world_fork_by(int size, world_fn *fn, int by, double deadline)
+{
+    setenv("COLL_TRANSPORTS", world_net(by ? "self," : "self,shm,"), 1);
+    return world_fork(size, fn, NULL, deadline);
+}
+
 int world_fork_joined(int size, world_comm_fn *fn, void *arg, double deadline)
 {
     struct joined joined = {fn, arg};

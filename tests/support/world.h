@@ -35,7 +35,11 @@ typedef int world_fn(struct world_rank *me);
  */
 int world_fork(int size, world_fn *fn, void *arg, double deadline);
 
-/* The same, with a communicator of all ranks that is made before fn and destroyed after
+/* The same, in processes that reach each other by shared memory, or, with `by` 1, by the
+ * network alone. */
+int world_fork_by(int size, world_fn *fn, int by, double deadline);
+
+/* As world_fork(), with a communicator of all ranks that is made before fn and destroyed after
  * it, both with success. */
 typedef int world_comm_fn(struct world_rank *me, struct coll_comm *comm);
 int world_fork_joined(int size, world_comm_fn *fn, void *arg, double deadline);

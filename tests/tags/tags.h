@@ -61,8 +61,7 @@ static inline struct coll_args tags_recv(void *x, size_t count, int peer,
 /* Run it on so many ranks: by shared memory, or by the network. */
 static inline void run(int size, world_fn *fn, int by)
 {
-    setenv("COLL_TRANSPORTS", world_net(by ? "self," : "self,shm,"), 1);
-    ck_assert_int_eq(world_fork(size, fn, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork_by(size, fn, by, DEADLINE), 0);
 }
 
 #endif
