@@ -7,7 +7,13 @@
 
 /* What a message of the channel is: sig.op.  sig.root is the tag, sig.count the count.
  * sig.seq is the message's number, or the bytes of a CREDIT. */
-enum coll__tag_kind { TAG_SHORT = 1, TAG_ANNOUNCE, TAG_ACCEPT, TAG_LONG, TAG_CREDIT };
+enum coll__tag_kind {
+    TAG_SHORT = 1,
+    TAG_ANNOUNCE,
+    TAG_ACCEPT,
+    TAG_LONG,
+    TAG_CREDIT
+};
 
 /* Where the data of a message are that no receive has taken, or has only just taken. */
 enum coll__tag_where {

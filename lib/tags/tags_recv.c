@@ -10,8 +10,8 @@
 
 /* Make an envelope with memory for len bytes; NULL: there is none, logged. */
 struct coll__tag_kept *coll__tag_keep(struct coll__tags *tags,
-                                   const struct coll__tag_message *message,
-                                   size_t len)
+                                      const struct coll__tag_message *message,
+                                      size_t len)
 {
     struct coll__tag_kept *kept = len ? NULL : tags->spare;
 
@@ -53,8 +53,7 @@ void coll__tag_let_go(struct coll__tags *tags, struct coll__tag_kept *kept)
     tags->spare = kept;
 }
 
-void coll__tag_wait(struct coll__tags *tags,
-                             struct coll__tag_kept *kept)
+void coll__tag_wait(struct coll__tags *tags, struct coll__tag_kept *kept)
 {
     coll__match_keep(&tags->matcher, &kept->envelope);
     if (kept->where == TAG_IN_MEMORY)
@@ -65,7 +64,7 @@ void coll__tag_wait(struct coll__tags *tags,
 
 /* The receive takes the message: does it get the data? */
 int coll__tag_fits(struct coll__tags *tags, struct coll__tagged *recv,
-                const struct coll__tag_message *message)
+                   const struct coll__tag_message *message)
 {
     _Atomic uint64_t *n = &tags->n_received[message->source];
 

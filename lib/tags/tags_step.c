@@ -10,7 +10,8 @@ void coll__tagged_clear(struct coll__tagged_list *list)
     list->last = &list->first;
 }
 
-void coll__tagged_append(struct coll__tagged_list *list, struct coll__tagged *tagged)
+void coll__tagged_append(struct coll__tagged_list *list,
+                         struct coll__tagged *tagged)
 {
     tagged->next = NULL;
     *list->last = tagged;
@@ -19,7 +20,7 @@ void coll__tagged_append(struct coll__tagged_list *list, struct coll__tagged *ta
 
 /* Take out the one with that source and number; NULL: there is none. */
 struct coll__tagged *coll__tagged_find(struct coll__tagged_list *list,
-                                        uint32_t number)
+                                       uint32_t number)
 {
     for (struct coll__tagged **at = &list->first, *found; (found = *at);
          at = &found->next)
@@ -57,7 +58,8 @@ static void finish_one(struct coll__tags *tags, struct coll__tagged *tagged)
         coll__tagged_finish(tags, tagged);
 }
 
-void coll__tagged_finish_of(struct coll__tags *tags, struct coll__tag_step *step)
+void coll__tagged_finish_of(struct coll__tags *tags,
+                            struct coll__tag_step *step)
 {
     finish_one(tags, step->of);
 }
@@ -65,7 +67,7 @@ void coll__tagged_finish_of(struct coll__tags *tags, struct coll__tag_step *step
 /* ---- transfers ------------------------------------------------------------- */
 
 struct coll__signature coll__tag_stamp(enum coll__tag_kind kind, uint64_t seq,
-                                    const struct coll__tag_message *message)
+                                       const struct coll__tag_message *message)
 {
     return (struct coll__signature){.seq = seq,
                                     .collective = COLL_SEND_TAGGED,
@@ -78,7 +80,7 @@ struct coll__signature coll__tag_stamp(enum coll__tag_kind kind, uint64_t seq,
 
 /* Start a transfer with a rank: step->ended and step->of are set. */
 void coll__tag_start(struct coll__tags *tags, struct coll__tag_step *step,
-                  const struct coll__xfer *xfer, int is_send)
+                     const struct coll__xfer *xfer, int is_send)
 {
     struct coll__tp *tp = tags->routes->to[xfer->peer];
 
@@ -93,8 +95,8 @@ void coll__tag_start(struct coll__tags *tags, struct coll__tag_step *step,
 }
 
 /* Send a message without data. */
-void coll__tag_say(struct coll__tags *tags, struct coll__tag_step *step, int peer,
-                const struct coll__signature *sig)
+void coll__tag_say(struct coll__tags *tags, struct coll__tag_step *step,
+                   int peer, const struct coll__signature *sig)
 {
     struct coll__xfer xfer = {.peer = peer, .sig = *sig};
 
@@ -102,8 +104,8 @@ void coll__tag_say(struct coll__tags *tags, struct coll__tag_step *step, int pee
 }
 
 /* Receive a message without data, which has come. */
-void coll__tag_hear(struct coll__tags *tags, struct coll__tag_step *step, int peer,
-                 const struct coll__signature *sig)
+void coll__tag_hear(struct coll__tags *tags, struct coll__tag_step *step,
+                    int peer, const struct coll__signature *sig)
 {
     struct coll__xfer xfer = {.peer = peer, .sig = *sig};
 
@@ -155,5 +157,6 @@ void coll__tag_owe(struct coll__tags *tags, int peer, size_t len)
 /* Take credit for a SHORT message of len bytes; 0: there is not enough. */
 int coll__tag_has_credit(const struct coll__tags *tags, int peer, size_t len)
 {
-    return len <= COLL__TAG_SHORT && coll__tag_cost(len) <= tags->peers[peer].credit;
+    return len <= COLL__TAG_SHORT &&
+           coll__tag_cost(len) <= tags->peers[peer].credit;
 }
