@@ -249,6 +249,7 @@ static int waits_for_it(struct world_rank *me, struct coll_comm *comm)
 {
     static uint32_t x[100000];
 
+    world_through(me);
     return me->rank == 0 ? coll_recv_tagged(x, 4, COLL_U32, COLL_ANY_RANK,
                                             COLL_ANY_TAG, comm, NULL, NULL)
            : me->rank == 1
@@ -262,7 +263,7 @@ static int one_dies(struct world_rank *me)
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
     if (me->rank == 2) {
-        usleep(50000);
+        world_await_through(me, 2, patient(20));
         _exit(0);
     }
     EXPECT(me, waits_for_it(me, comm), COLL_ERR_PEER, "rank 2");
@@ -276,7 +277,7 @@ static int one_aborts(struct world_rank *me)
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
     if (me->rank == 2) {
-        usleep(50000);
+        world_await_through(me, 2, patient(20));
         WORLD_CHECK(me, !coll_comm_abort(comm, "enough"));
     } else {
         EXPECT(me, waits_for_it(me, comm), COLL_ERR_ABORTED, "enough");
