@@ -30,7 +30,7 @@
 extern const unsigned char coll__cuda_image[];
 
 /* Return the entry's name; NULL for an invalid type or operation, and where
- * coll__op_takes() refuses.  avg uses the entry of the sum. */
+ * coll__op_takes() refuses or coll__op_is_hosts().  avg uses the entry of the sum. */
 const char *coll__cuda_reduce(enum coll_type type, enum coll_op op);
 const char *coll__cuda_scale(enum coll_type type);
 const char *coll__cuda_premul(enum coll_type type);
