@@ -447,6 +447,8 @@ int coll__request_check_stall(struct coll_request *request, double timeout,
             ? request
             : comm->run->queues[request->channel].first;
 
+    if (coll__request_status(request) != COLL_IN_PROGRESS)
+        return COLL_OK;
     return coll__stall_check(&request->call, &running->call, timeout,
                              is_blocked)
                ? coll__run_quiesce(comm)
