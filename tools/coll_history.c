@@ -369,7 +369,11 @@ static void print_callers(const struct group *g, const struct verdict *v)
         }
         if (!is_first)
             continue;
-        printf("    %s:", word(mine, "what"));
+        printf("    %s", word(mine, "what"));
+        if (whole(mine, "user_tag"))
+            printf(" [user tag %llu]",
+                   (unsigned long long)whole(mine, "user_tag"));
+        putchar(':');
         for (int q = r, n = 0; q < g->size; q++) {
             const json_t *other = call_of(g->parts[q].comm, v->series, v->seq);
 

@@ -1337,6 +1337,10 @@ struct coll_args {
     /* Of a receive with a tag: written each time the operation ends, or NULL. */
     struct coll_recv_status *status;
     int tag; /* of COLL_SEND_TAGGED and COLL_RECV_TAGGED */
+    /* A number by which the caller knows the operation again, or 0: shown with it in
+     * error sentences, log lines, COLL_TIMELINE and COLL_HISTORY.  Ranks do not compare
+     * it. */
+    uint64_t user_tag;
 };
 
 /* Prepare an operation that can be started many times.

@@ -26,6 +26,7 @@ struct coll__stall {
 struct coll__call {
     struct coll_comm *comm;
     struct coll__signature sig;
+    uint64_t user_tag; /* the caller's, or 0 */
     int is_p2p;
     /* Times of coll__now(), 0 before: when the wait for the call began, when the stall
      * check last looked at it, and when its deadline was found to have passed. */

@@ -174,7 +174,8 @@ static int mismatch(struct coll_comm *comm, const struct coll__signature *ours,
     if (differs_in_way(comm, ours, theirs, &mine))
         return other_way(comm, &mine, peer, theirs);
     if (find_ours(comm, ours, theirs, &mine)) {
-        coll__signature_describe(&mine, here, sizeof(here));
+        coll__history_describe(coll__history_of(comm, &mine), &mine, here,
+                               sizeof(here));
         advice = are_messages ? COLL__SAME_SIZE : coll__advice(&mine, theirs);
     } else {
         describe_forgotten(theirs, here);
@@ -191,7 +192,8 @@ static int wrong_length(struct coll_comm *comm,
 {
     char what[COLL__SIGNATURE_TEXT];
 
-    coll__signature_describe(call, what, sizeof(what));
+    coll__history_describe(coll__history_of(comm, call), call, what,
+                           sizeof(what));
     return coll__comm_fail(
         comm, COLL_ERR_MISMATCH,
         "the ranks disagree in %s: rank %d sent %llu bytes where rank %d "

@@ -138,7 +138,7 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
         return VERDICT_HERE;
     if (coll__algorithm_ids_differ(&mine, &call->sig))
         return disagree_in_way(comm, call, &mine, text);
-    coll__signature_describe(&mine, what, sizeof(what));
+    coll__history_describe(history, &mine, what, sizeof(what));
     return disagree(comm, call, what, coll__advice(&mine, &call->sig), text);
 }
 
@@ -165,7 +165,8 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
         return disagree(comm, call, apart, COLL__SAME_CALLS, text);
     if (!is_stuck)
         return VERDICT_LATE;
-    coll__signature_describe(&mine, what, sizeof(what));
+    coll__history_describe(&comm->calls.history[SERIES_HOST], &mine, what,
+                           sizeof(what));
     return disagree(comm, call, what, COLL__SAME_CALLS, text);
 }
 
@@ -367,7 +368,8 @@ static int fail_late(const struct coll__call *waiting, double timeout,
                               "coll_wait";
     char what[COLL__SIGNATURE_TEXT], absent[COLL__TEXT_MAX / 2];
 
-    coll__signature_describe(&waiting->sig, what, sizeof(what));
+    coll__signature_describe_own(&waiting->sig, waiting->user_tag, what,
+                                 sizeof(what));
     describe_missing(waiting, roll, absent, sizeof(absent));
     if (!*absent)
         snprintf(absent, sizeof(absent),
@@ -406,7 +408,8 @@ static void say_stall(const struct coll__call *waiting, double timeout,
     char what[COLL__SIGNATURE_TEXT], absent[COLL__TEXT_MAX / 2];
     char group[COLL__TEXT_MAX / 2];
 
-    coll__signature_describe(&waiting->sig, what, sizeof(what));
+    coll__signature_describe_own(&waiting->sig, waiting->user_tag, what,
+                                 sizeof(what));
     describe_missing(waiting, heard, absent, sizeof(absent));
     coll__members_text(comm, group, sizeof(group));
     log_warn("comm",
@@ -449,7 +452,8 @@ void coll__stall_end(struct coll__call *waiting)
 {
     char what[COLL__SIGNATURE_TEXT], group[COLL__TEXT_MAX / 2];
 
-    coll__signature_describe(&waiting->sig, what, sizeof(what));
+    coll__signature_describe_own(&waiting->sig, waiting->user_tag, what,
+                                 sizeof(what));
     coll__members_text(waiting->comm, group, sizeof(group));
     log_warn("comm", "%s%s continued after %.0f s on rank %d", group, what,
              coll__now() - waiting->stall.said, waiting->comm->rank);

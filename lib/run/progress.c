@@ -79,6 +79,7 @@ static void trace(const struct coll_request *request)
                      ? 0 /* its token is nobody's */
                      : coll__problem_bytes(&request->problem),
         .n_ranks = comm->size,
+        .user_tag = request->call.user_tag,
         .algorithm = request->algorithm,
         .transports = comm->links.names,
         .called = request->called,
@@ -162,7 +163,7 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
     append(queue, request);
     if (is_first && request->call.is_p2p)
         coll__history_p2p(coll__history_of(comm, &request->call.sig),
-                          &request->call.sig);
+                          &request->call.sig, request->call.user_tag);
     if (is_first || request->call.is_p2p)
         begin(request);
 }
@@ -216,7 +217,8 @@ int coll__request_start(struct coll_request *request)
         if (coll__trace_is_on())
             coll__recorder_called(&comm->recorder, &request->call.sig,
                                   request->called);
-        coll__history_start(history_of(request), &request->call.sig);
+        coll__history_start(history_of(request), &request->call.sig,
+                            request->call.user_tag);
     } else {
         request->call.sig.seq =
             count_up(request->problem.collective == COLL_SEND
@@ -281,7 +283,8 @@ int coll__request_start_alone(struct coll_request *request)
 
     set_seq(request);
     begin(request); /* before it is noted: others wait for what it sends */
-    coll__history_start(history_of(request), &request->call.sig);
+    coll__history_start(history_of(request), &request->call.sig,
+                        request->call.user_tag);
     rc = coll__prog_look(request->prog, &moved);
     if (rc < 0) {
         rc = failed(request, rc);
@@ -364,7 +367,8 @@ void coll__request_end(struct coll_request *request, int status)
     take_out(request);
     if (was_first)
         coll__history_p2p(history_of(request),
-                          queue->first ? &queue->first->call.sig : NULL);
+                          queue->first ? &queue->first->call.sig : NULL,
+                          queue->first ? queue->first->call.user_tag : 0);
     if (coll__trace_is_on())
         trace(request);
     if (request->call.stall.said)

@@ -391,6 +391,7 @@ int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
     if (rc)
         return rc;
     (*request)->args.notify = args->notify;
+    (*request)->call.user_tag = args->user_tag;
     own(comm, *request);
     return COLL_OK;
 }
@@ -412,6 +413,7 @@ int coll__request_destroy(struct coll_request *request)
         coll__run_quiesce(comm);
     disown(request);
     request->args.notify = 0;
+    request->call.user_tag = 0;
     if (request->kind == REQUEST_KEPT)
         coll__cache_put(request);
     else

@@ -209,7 +209,8 @@ static void describe_longer(const struct coll__tagged_request *r, char *text,
     size_t size = coll_type_size(m->type);
     char what[COLL__SIGNATURE_TEXT];
 
-    coll__signature_describe(&r->request.call.sig, what, sizeof(what));
+    coll__signature_describe_own(&r->request.call.sig, r->request.call.user_tag,
+                                 what, sizeof(what));
     snprintf(text, len,
              "%s: the message of rank %d with tag %d has %zu elements (%zu "
              "bytes), and the receive takes %zu (%zu bytes); receive as many "
@@ -240,7 +241,8 @@ static int fail_types(const struct coll__tagged_request *r)
                                    .count = m->count};
     char here[COLL__SIGNATURE_TEXT], there[COLL__SIGNATURE_TEXT];
 
-    coll__signature_describe(&r->request.call.sig, here, sizeof(here));
+    coll__signature_describe_own(&r->request.call.sig, r->request.call.user_tag,
+                                 here, sizeof(here));
     coll__signature_describe(&sent, there, sizeof(there));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, m->source,
                            there, comm->rank, here, SAME_TYPE);
@@ -332,8 +334,8 @@ int coll__tagged_start(struct coll_request *request)
     request->call.sig.seq =
         coll__tagged_seq(request->args.tag, next_number(comm, &request->args));
     if (!comm->run->queues[CHANNEL_TAGS].first)
-        coll__history_p2p(&comm->calls.history[SERIES_HOST],
-                          &request->call.sig);
+        coll__history_p2p(&comm->calls.history[SERIES_HOST], &request->call.sig,
+                          request->call.user_tag);
     coll__request_queue(request);
     if (is_recv(&request->args))
         coll__tags_recv(comm->run->tags, &r->tagged);

@@ -228,7 +228,8 @@ static void note(const struct coll__stream_programs *list,
         struct coll__signature sig = coll__request_signature(
             &batch->calls[i].pb, &batch->calls[i].op, SERIES_STREAM);
 
-        coll__watch_note(list->watch, sig, number);
+        coll__watch_note(list->watch, sig, batch->calls[i].args.user_tag,
+                         number);
     }
 }
 

@@ -73,26 +73,27 @@ static uint64_t next_seq(struct coll_comm *comm,
     return 1 + atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void count(struct coll_comm *comm, const struct coll__signature *sig)
+static void count(struct coll_comm *comm, const struct coll__signature *sig,
+                  uint64_t user_tag)
 {
     _Atomic uint64_t *n = messages(comm, sig);
 
     if (n)
         atomic_store_explicit(n, sig->seq, memory_order_relaxed);
     else
-        coll__history_start(&comm->calls.history[SERIES_STREAM], sig);
+        coll__history_start(&comm->calls.history[SERIES_STREAM], sig, user_tag);
 }
 
 void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
-                      uint32_t number)
+                      uint64_t user_tag, uint32_t number)
 {
     uint64_t call = 1 + n_noted(watch);
 
     sig.seq = next_seq(watch->comm, &sig);
     atomic_store_explicit(&watch->number[call % COLL__HISTORY], number,
                           memory_order_relaxed);
-    count(watch->comm, &sig);
-    coll__history_start(&watch->calls, &sig);
+    count(watch->comm, &sig, user_tag);
+    coll__history_start(&watch->calls, &sig, user_tag);
 }
 
 void coll__watch_drop(struct coll__watch *watch, int n, uint32_t before)
@@ -197,6 +198,8 @@ static int find_standing(struct coll__watch *watch, uint64_t n, int peer)
             watch->standing.sig = sig;
             break;
         }
+    watch->standing.user_tag =
+        coll__history_user_tag(&watch->calls, &watch->standing.sig);
     watch->standing.is_p2p =
         coll__is_p2p((enum coll_collective)watch->standing.sig.collective);
     return 1;

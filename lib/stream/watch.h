@@ -58,7 +58,7 @@ int coll__watch_begin(struct coll_comm *comm, const struct coll__stage *stage,
  * reaches `number`; all messages of a group share one number.  This function sets the
  * call's sequence number, so sig.seq is ignored. */
 void coll__watch_note(struct coll__watch *watch, struct coll__signature sig,
-                      uint32_t number);
+                      uint64_t user_tag, uint32_t number);
 
 /* The last n noted calls were not enqueued: they count as finished after `before`. */
 void coll__watch_drop(struct coll__watch *watch, int n, uint32_t before);

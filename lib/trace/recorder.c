@@ -49,7 +49,7 @@ static void put_text(FILE *file, const char *name, const char *text)
 }
 
 static void put_call(FILE *file, const struct coll__recorder *r,
-                     const struct coll__signature *sig)
+                     const struct coll__signature *sig, uint64_t user_tag)
 {
     size_t at = (sig->seq - 1) % COLL__HISTORY;
     const struct coll__times *times =
@@ -65,6 +65,8 @@ static void put_call(FILE *file, const struct coll__recorder *r,
             "\"way\": %d",
             coll_collective_name((enum coll_collective)sig->collective),
             (unsigned long long)sig->count, (int)sig->root, sig->algo_id);
+    if (user_tag)
+        fprintf(file, ", \"user_tag\": %llu", (unsigned long long)user_tag);
     if (times)
         fprintf(file, ", \"called\": %.6f, \"ended\": %.6f",
                 atomic_load_explicit(&times->called[at], memory_order_relaxed),
@@ -91,7 +93,7 @@ static void put_series(FILE *file, struct coll__recorder *r, int series)
          seq++)
         if (coll__history_get(h, seq, &sig)) {
             fputs(before, file);
-            put_call(file, r, &sig);
+            put_call(file, r, &sig, coll__history_user_tag(h, &sig));
             before = ",\n";
         }
     fputs("]}", file);

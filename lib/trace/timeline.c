@@ -230,9 +230,12 @@ int coll__timeline_note(const struct coll__traced *op)
     add_end(pid, op->ended);
     add(",\n{\"ph\": \"E\", \"ts\": %lld, \"pid\": %d, \"args\": {\"dtype\": "
         "\"%s\", \"shape\": \"[%zu]\", \"algorithm\": \"%.32s\", "
-        "\"transport\": \"%.64s\"}}",
+        "\"transport\": \"%.64s\"",
         stamp(op->ended), pid, long_type(op->type), op->count, op->algorithm,
         op->transports);
+    if (op->user_tag)
+        add(", \"user_tag\": %llu", (unsigned long long)op->user_tag);
+    add("}}");
     return put();
 }
 

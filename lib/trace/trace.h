@@ -34,6 +34,7 @@ struct coll__traced {
     enum coll_type type;
     size_t count, bytes; /* of the call, as its caller gave them */
     int n_ranks;
+    uint64_t user_tag;      /* its caller's; 0 if there is none */
     const char *algorithm;  /* borrowed */
     const char *transports; /* "self,shm"; borrowed */
     /* coll__now() when it was started, when it was first on its channel, and when it

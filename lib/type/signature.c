@@ -3,6 +3,7 @@
 #include "lib/type/signature.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *op_name(uint8_t op)
 {
@@ -115,4 +116,16 @@ void coll__signature_describe(const struct coll__signature *sig, char *text,
     else
         snprintf(text, len, "%s #%llu (%llu %s%s)%s", name, seq, count, type,
                  more, where);
+}
+
+void coll__signature_describe_own(const struct coll__signature *sig,
+                                  uint64_t user_tag, char *text, size_t len)
+{
+    size_t n;
+
+    coll__signature_describe(sig, text, len);
+    n = strlen(text);
+    if (user_tag)
+        snprintf(text + n, len - n, " [user tag %llu]",
+                 (unsigned long long)user_tag);
 }

@@ -154,11 +154,16 @@ static inline int coll__signature_root(const struct coll__signature *sig)
                : 0;
 }
 
-#define COLL__SIGNATURE_TEXT 128 /* bytes of its description at most */
+#define COLL__SIGNATURE_TEXT 160 /* bytes of its description at most */
 
 /* Describe a signature in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
  * f32)", "barrier #3 on a stream". */
 void coll__signature_describe(const struct coll__signature *sig, char *text,
                               size_t len);
+
+/* Describe a call of this rank.  Its user tag follows unless it is 0: "barrier #3 [user
+ * tag 42]". */
+void coll__signature_describe_own(const struct coll__signature *sig,
+                                  uint64_t user_tag, char *text, size_t len);
 
 #endif

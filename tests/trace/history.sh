@@ -73,6 +73,8 @@ missing() {
     COLL_HISTORY=h COLL_TIMEOUT=$patience job 3 "$probe" late h.2 ||
         fail "a job with a late rank"
     # a busy machine may have it answer late
+    grep -q 'allreduce #4 (1000 f32, sum) \[user tag 7[01]\] did not end' err ||
+        fail "its user tag"
     grep -q "not arrived: rank 2\|no answer from rank 2" err || fail "it did not fail"
     says 1 '^  missing in allreduce #4 (1000 f32, sum): rank 2; waiting in it: rank 0 1, for [0-9.]* s$' h.*
     grep -q '^3 files of 3 ranks$' out || fail "the number of files"
@@ -97,8 +99,10 @@ mismatch() {
     wait $pid || fail "a job of ranks that differ"
     [ -s m0.json ] && [ -s m2.json ] || fail "the files have not their names"
     says 1 '^  the ranks differ in call #4:$' m0.json m1.json m2.json
-    grep -q '^    allreduce #4 (1000 f32, sum): 0 1$' out || fail "what 0 and 1 called"
-    grep -q '^    barrier #4: 2$' out || fail "what 2 called"
+    grep -q '^    allreduce #4 (1000 f32, sum) \[user tag 70\]: 0 1$' out || fail "what 0 and 1 called"
+    grep -q '^    barrier #4 \[user tag 72\]: 2$' out || fail "what 2 called"
+    grep -q '^   "failure": ".* called [^;]* \[user tag 7[012]\]' m0.json ||
+        fail "the failure's user tag"
     rm go
 }
 

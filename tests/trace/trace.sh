@@ -59,7 +59,7 @@ row18_timeline() {
     grep -q "^allreduces 500 " out || fail "not 500 allreduces in the timeline"
     for text in '"name": "ALLREDUCE"' '"name": "COLL_ALLREDUCE"' \
         '"name": "FORWARD"' '"dtype": "float32", "shape": "\[1000\]"' \
-        'start_time_since_epoch_in_micros' '"sort_index": 1'; do
+        'start_time_since_epoch_in_micros' '"sort_index": 1' '"user_tag": 6}'; do
         grep -q "$text" t.json || fail "no $text in the timeline"
     done
     ! grep -q CHILD t.json || fail "a child's span is in its parent's file"

@@ -58,7 +58,8 @@ static void overlap(struct coll_comm *comm)
                                  .type = COLL_F32,
                                  .in = in[i],
                                  .out = out[i],
-                                 .count = 10};
+                                 .count = 10,
+                                 .user_tag = 5 + (unsigned)i};
 
         must(coll_request_create(&args, comm, &requests[i]));
         must(coll_start(requests[i]));
@@ -220,6 +221,28 @@ static void check(const char *path)
     json_decref(all);
 }
 
+/* An allreduce or a barrier, which goes by a number of this rank's. */
+static int call(struct coll_comm *comm, enum coll_collective collective)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = collective,
+                             .type = COLL_F32,
+                             .op = COLL_SUM,
+                             .in = in[0],
+                             .out = out[0],
+                             .count = N,
+                             .user_tag = 70 + (unsigned)coll_comm_rank(comm)};
+    struct coll_request *request;
+    int rc;
+
+    if (collective == COLL_BARRIER)
+        args.count = 0;
+    rc = coll_request_create(&args, comm, &request);
+    if (!rc)
+        rc = coll_start(request);
+    return rc ? rc : coll_wait(request, 0);
+}
+
 /* What goes wrong is said, and is no failure of this program. */
 static void go_wrong(const char *how, const char *file)
 {
@@ -237,8 +260,8 @@ static void go_wrong(const char *how, const char *file)
     if (!strcmp(how, "away") && chdir("/"))
         exit(EXIT_FAILURE);
     rc = is_last && (!strcmp(how, "other") || !strcmp(how, "away"))
-             ? coll_barrier(comm, NULL)
-             : coll_allreduce(in[0], out[0], N, COLL_F32, COLL_SUM, comm, NULL);
+             ? call(comm, COLL_BARRIER)
+             : call(comm, COLL_ALLREDUCE);
     if (rc && leaves)
         exit(EXIT_SUCCESS);
     if (rc)
