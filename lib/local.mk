@@ -7,8 +7,8 @@ collinclude_HEADERS = include/coll/coll.h include/coll/cuda.h
 noinst_LTLIBRARIES += libcore.la
 libcore_la_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(HWLOC_CFLAGS) $(VERBS_CFLAGS) \
 	$(JANSSON_CFLAGS) $(SODIUM_CFLAGS) $(PMIX_CFLAGS)
-libcore_la_LIBADD = $(HWLOC_LIBS) $(VERBS_LIBS) $(JANSSON_LIBS) \
-	$(SODIUM_LIBS) -ldl -lpthread -lm
+libcore_la_LIBADD = $(HWLOC_LIBS) $(JANSSON_LIBS) $(SODIUM_LIBS) \
+	-ldl -lpthread -lm
 libcore_la_SOURCES = \
 	%D%/trace/history.c %D%/trace/history.h \
 	%D%/trace/log.c %D%/trace/log.h %D%/trace/log_queue.c \

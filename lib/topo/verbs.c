@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verbs.c - RDMA devices and their ports by libibverbs.
  *
- * The only file that includes infiniband/verbs.h.  A kernel without RDMA, or a
- * device that may not be opened, means no NIC, never an error.
+ * The only file that includes infiniband/verbs.h.  libibverbs is loaded, not linked: it
+ * belongs to this host's drivers, and a host without RDMA need not have it.  A kernel
+ * without RDMA, or a device that may not be opened, means no NIC, never an error.
  */
 #include "lib/topo/machine.h"
 #include "lib/topo/rails.h"
@@ -12,9 +13,52 @@
 
 #include <infiniband/verbs.h>
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* What is used of libibverbs: X(name), without its prefix. */
+#define VERBS_MAP(X)                                                           \
+    X(get_device_list)                                                         \
+    X(free_device_list)                                                        \
+    X(open_device)                                                             \
+    X(close_device)                                                            \
+    X(query_device)                                                            \
+    X(query_port)
+
+static struct {
+#define X(name) __typeof__(ibv_##name) *name;
+    VERBS_MAP(X)
+#undef X
+    char fault[256]; /* why it could not be loaded; "" if it was */
+} lib;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The library stays loaded: UCX uses it, too. */
+static void load(void)
+{
+    void *handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (!handle) {
+        snprintf(lib.fault, sizeof(lib.fault), "%s", dlerror());
+        if (!access("/dev/infiniband", F_OK))
+            log_warn("topo",
+                     "RDMA devices are not used, because libibverbs cannot be "
+                     "loaded: %s; install it (Debian: apt-get install "
+                     "ibverbs-providers)",
+                     lib.fault);
+        return;
+    }
+#define X(name)                                                                \
+    lib.name = (__typeof__(ibv_##name) *)dlsym(handle, "ibv_" #name);          \
+    if (!lib.name)                                                             \
+        snprintf(lib.fault, sizeof(lib.fault), "it has no ibv_" #name);
+    VERBS_MAP(X)
+#undef X
+}
 
 /* lane_gbits: the Gbit/s of payload on one lane, indexed by the number of the bit that
  * is set in active_speed (IBTA, PortInfo: LinkSpeedActive): SDR, DDR, QDR, FDR10, FDR,
@@ -57,7 +101,7 @@ static int add_port(struct coll__topo *topo, struct ibv_context *context,
     struct ibv_port_attr port;
 
     memset(&port, 0, sizeof(port));
-    if (ibv_query_port(context, (uint8_t)number, &port))
+    if (lib.query_port(context, (uint8_t)number, (void *)&port))
         return COLL_OK;
     snprintf(nic.name, sizeof(nic.name), "%.31s", context->device->name);
     snprintf(nic.port_state, sizeof(nic.port_state), "%s", state_of(&port));
@@ -73,7 +117,7 @@ static int add_port(struct coll__topo *topo, struct ibv_context *context,
 static int add_device(struct coll__topo *topo, struct ibv_device *device,
                       const struct ifaddrs *all)
 {
-    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_context *context = lib.open_device(device);
     struct ibv_device_attr attr;
     int status = COLL_OK;
 
@@ -82,19 +126,25 @@ static int add_device(struct coll__topo *topo, struct ibv_device *device,
                   strerror(errno));
         return COLL_OK;
     }
-    if (!ibv_query_device(context, &attr))
+    if (!lib.query_device(context, &attr))
         for (int port = 1; port <= attr.phys_port_cnt && !status; port++)
             status = add_port(topo, context, port, all);
-    ibv_close_device(context);
+    lib.close_device(context);
     return status;
 }
 
 int coll__verbs_load(struct coll__topo *topo)
 {
     int n = 0, status = COLL_OK;
-    struct ibv_device **devices = ibv_get_device_list(&n);
+    struct ibv_device **devices;
     struct ifaddrs *all = NULL;
 
+    pthread_once(&once, load);
+    if (lib.fault[0]) {
+        log_debug("topo", "no rdma devices: %s", lib.fault);
+        return COLL_OK;
+    }
+    devices = lib.get_device_list(&n);
     if (!devices) { /* ENOSYS: the kernel has no RDMA */
         log_debug("topo", "no rdma devices: %s", strerror(errno));
         return COLL_OK;
@@ -105,6 +155,6 @@ int coll__verbs_load(struct coll__topo *topo)
         status = add_device(topo, devices[i], all);
     if (all)
         freeifaddrs(all);
-    ibv_free_device_list(devices);
+    lib.free_device_list(devices);
     return status;
 }

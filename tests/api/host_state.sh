@@ -30,8 +30,9 @@ for list in self,shm self,ucx; do
     [ $status = 129 ] || fail "$list: SIGHUP left status $status, not 129"
 done
 
-# UCX is loaded where it is used, and nowhere else
-! ldd .libs/libcoll.so 2> /dev/null | grep -q 'libuc[pst]' || fail "libcoll.so needs UCX"
+# UCX and libibverbs are loaded where they are used, and nowhere else
+! ldd .libs/libcoll.so 2> /dev/null | grep -q "libuc[pst]\|libibverbs" ||
+    fail "libcoll.so needs UCX or libibverbs"
 
 # a name of 64 characters, which is too long for UCX
 long=$(printf '%064d' 0 | tr 0 h)
