@@ -21,4 +21,20 @@ CLEANFILES += %D%/METADATA
 	$(AM_V_GEN)$(MKDIR_P) %D% && printf 'Metadata-Version: 2.1\nName: libcoll\nVersion: %s\n' \
 	    $(PACKAGE_VERSION) > $@
 endif
-scripts += %D%/tests/python.sh %D%/tests/torch.sh
+
+# A wheel, with libcoll and what it needs in it, and an sdist of the package alone.
+wheel_dir = bindings/python/dist
+.PHONY: wheel
+wheel: all
+	rm -rf $(wheel_dir) && $(MKDIR_P) $(wheel_dir)
+	$(AM_V_GEN)$(MAKE) $(AM_MAKEFLAGS) install-binPROGRAMS \
+	    DESTDIR=$(abs_builddir)/$(wheel_dir)/root > $(wheel_dir)/log 2>&1 || \
+	    { cat $(wheel_dir)/log; exit 1; }
+	$(AM_V_at)python=$(PYTHON); $${python:-python3} $(top_srcdir)/%D%/wheel/build.py \
+	    --top $(top_srcdir) --ucx "`$(PKG_CONFIG) --variable=libdir ucx`" \
+	    --bin $(wheel_dir)/root$(bindir) --lib $(wheel_dir)/root$(libdir) $(wheel_dir)
+	$(AM_V_at)rm -rf $(wheel_dir)/root $(wheel_dir)/log
+CLEANFILES += $(wheel_dir)/*.whl $(wheel_dir)/*.tar.gz
+EXTRA_DIST += %D%/wheel/build.py %D%/wheel/programs.py
+
+scripts += %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh

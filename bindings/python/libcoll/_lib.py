@@ -80,9 +80,12 @@ def sized(kind: Any, **fields: Any) -> Any:
 
 
 def _places() -> Iterator[str]:
-    """Where libcoll.so may be: beside the package, the loader's path, beside collrun."""
+    """Where libcoll.so may be: in the wheel, beside the package, the loader's path, beside collrun.
+
+    The package is in PREFIX/lib/python3.X/site-packages/libcoll.
+    """
     package = Path(__file__).resolve().parent
-    for folder in (package, package.parents[2]):  # PREFIX/lib/python3.X/site-packages/libcoll
+    for folder in (package.parent / "libcoll_bundle/lib", package, package.parents[2]):
         if (folder / SONAME).exists():
             yield str(folder / SONAME)
     yield SONAME
