@@ -20,9 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
 
 # The libraries that a wheel leaves to the platform. glibc and the compiler's are those that
@@ -40,6 +38,8 @@ COMMON_LICENSES = Path("/usr/share/common-licenses")
 
 def said(*command: str | Path, cwd: Path | None = None, **variables: str | Path) -> str:
     """Run a command with these variables and return what it says; end here if it fails."""
+    if not shutil.which(command[0]):
+        sys.exit(f"no {command[0]} here; install it (Debian: apt-get install {command[0]})")
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -123,22 +123,22 @@ def call_setuptools(what: str, tree: Path, out: Path) -> Path:
 
 def make_sdist(top: Path, work: Path) -> Path:
     """Make the source distribution, in a copy: setuptools writes into its sources."""
-    tree = work / "bindings/python"
-    unused = shutil.ignore_patterns("__pycache__", "tests", "wheel", "*.mk", "build", "*.egg-info")
-    shutil.copytree(top / "bindings/python", tree, ignore=unused)
-    shutil.copy(top / "configure.ac", work)
-    shutil.copy(top / "LICENSE", tree)
+    source, tree = top / "bindings/python", work / "bindings/python"
+    (tree / "libcoll").mkdir(parents=True)
+    for file in [*source.glob("*"), *source.glob("libcoll/*")]:
+        if file.is_file():
+            shutil.copyfile(file, tree / file.relative_to(source))
+    shutil.copyfile(top / "configure.ac", work / "configure.ac")
+    shutil.copyfile(top / "LICENSE", tree / "LICENSE")
     return call_setuptools("sdist", tree, work / "sdist")
 
 
 def make_wheel(sdist: Path, installed: argparse.Namespace, work: Path) -> Path:
     """Make a wheel of the source distribution, and put libcoll_bundle into it."""
-    with tarfile.open(sdist) as file:
-        file.extractall(work / "tree")
+    shutil.unpack_archive(sdist, work / "tree")
     pure = call_setuptools("wheel", next((work / "tree").iterdir()), work / "pure")
     tree = work / "wheel"
-    with zipfile.ZipFile(pure) as archive:
-        archive.extractall(tree)
+    shutil.unpack_archive(pure, tree, "zip")
     info = next(tree.glob("*.dist-info"))
     copy_licenses(fill_bundle(tree / "libcoll_bundle", installed), info / "licenses")
     shutil.copy(next(info.rglob("LICENSE")), info / "licenses/libcoll.txt")
@@ -171,7 +171,7 @@ def main() -> None:
         sdist = make_sdist(options.top, Path(work))
         for made in (sdist, make_wheel(sdist, options, Path(work))):
             at = shutil.copy(made, options.out)
-            print(f"{at}: {made.stat().st_size / 1e6:.1f} MB")
+            print(f"{at}: {made.stat().st_size / 1e6:.2f} MB")
 
 
 main()
