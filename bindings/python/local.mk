@@ -30,9 +30,14 @@ wheel: all
 	$(AM_V_GEN)$(MAKE) $(AM_MAKEFLAGS) install-binPROGRAMS \
 	    DESTDIR=$(abs_builddir)/$(wheel_dir)/root > $(wheel_dir)/log 2>&1 || \
 	    { cat $(wheel_dir)/log; exit 1; }
-	$(AM_V_at)python=$(PYTHON); $${python:-python3} $(top_srcdir)/%D%/wheel/build.py \
-	    --top $(top_srcdir) --ucx "`$(PKG_CONFIG) --variable=libdir ucx`" \
-	    --bin $(wheel_dir)/root$(bindir) --lib $(wheel_dir)/root$(libdir) $(wheel_dir)
+	$(AM_V_at)for python in $(PYTHON) python3 /usr/bin/python3; do \
+	    $$python -c 'import setuptools, wheel' 2> /dev/null || continue; \
+	    exec $$python $(top_srcdir)/%D%/wheel/build.py --top $(top_srcdir) \
+	        --ucx "`$(PKG_CONFIG) --variable=libdir ucx`" --bin $(wheel_dir)/root$(bindir) \
+	        --lib $(wheel_dir)/root$(libdir) $(wheel_dir); \
+	done; \
+	echo "no python3 with setuptools and wheel; install them (Debian:" \
+	    "apt-get install python3-setuptools python3-wheel)" >&2; exit 1
 	$(AM_V_at)rm -rf $(wheel_dir)/root $(wheel_dir)/log
 CLEANFILES += $(wheel_dir)/*.whl $(wheel_dir)/*.tar.gz
 EXTRA_DIST += %D%/wheel/build.py %D%/wheel/programs.py
