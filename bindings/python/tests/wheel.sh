@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The wheel of `make wheel`: its name, its licences, and that pip installs and removes it;
 # that in an empty virtual environment, on a machine without the libraries that the wheel
-# brings along, the first program of doc/python.md runs over each transport, and so do the
-# programs.  And the sdist, which loads another libcoll.so.
+# brings along, the first program of doc/python.md runs over each transport, also on two
+# hosts, and the programs run.  And the sdist, which loads another libcoll.so.
 # shellcheck disable=SC2086
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
@@ -21,7 +21,13 @@ for candidate in "$python" /usr/bin/python3; do
 done
 [ -z "$missing" ] || { echo "skipped: $missing"; exit 77; }
 dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
+hosts=$source/tests/net/hosts
+folder=
+finish() {
+    [ -z "$folder" ] || "$hosts" down "$folder"
+    rm -rf "$dir"
+}
+trap finish EXIT
 unset COLL_BOOTSTRAP COLL_LOG COLL_LIBRARY COLL_TRANSPORTS LD_LIBRARY_PATH PYTHONPATH
 export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 venv=$dir/venv
@@ -100,18 +106,30 @@ print({line.split()[-1] for line in open("/proc/self/maps") if ".so" in line})
 END
 PATH=$venv/bin:$PATH
 export PATH
-for list in self,shm,tcp self,tcp self,ucx; do
-    for n in 1 3; do
-        try "first.py on $n ranks by $list" $hidden env PYTHONPATH="$dir/numpy" \
-            COLL_TRANSPORTS=$list collrun -n $n python3 "$dir/first.py"
-        [ "$(grep -c "rank [0-9] of $n: \[" "$dir/out")" = $n ] ||
-            wrong "first.py on $n ranks by $list: not $n lines"
-        for name in "$bundle"/lib/lib*; do
-            ! grep -o "'[^']*/${name##*/}[^']*'" "$dir/out" | grep -qv "'$bundle/" ||
-                wrong "first.py on $n ranks by $list: another ${name##*/}"
-        done
+
+# first WHAT N COMMAND...: the program on N ranks, with the libraries of the wheel alone.
+first() {
+    name=$1 n=$2
+    shift 2
+    try "$name" env PYTHONPATH="$dir/numpy" "$@"
+    [ "$(grep -c "rank [0-9] of $n: \[" "$dir/out")" = "$n" ] || wrong "$name: not $n lines"
+    for library in "$bundle"/lib/lib*; do
+        ! grep -o "'[^']*/${library##*/}[^']*'" "$dir/out" | grep -qv "'$bundle/" ||
+            wrong "$name: another ${library##*/}"
     done
+}
+if [ "$(id -u)" = 0 ]; then
+    folder=$("$hosts" up 2 2> "$dir/out") || { cat "$dir/out"; echo "without two hosts"; }
+fi
+for COLL_TRANSPORTS in self,shm,tcp self,tcp self,ucx; do
+    export COLL_TRANSPORTS
+    for n in 1 3; do
+        first "$n ranks by $COLL_TRANSPORTS" $n $hidden collrun -n $n python3 "$dir/first.py"
+    done
+    [ -z "$folder" ] || first "two hosts by $COLL_TRANSPORTS" 3 \
+        "$hosts" ranks "$folder" 2+1 $hidden python3 "$dir/first.py"
 done
+unset COLL_TRANSPORTS
 grep -q "$bundle/lib/ucx/libuct_cma" "$dir/out" || wrong "UCX does not find its modules"
 
 for program in "$bundle"/bin/*; do
