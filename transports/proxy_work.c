@@ -70,7 +70,7 @@ static int put_operands(const struct proxy *p, const struct coll__work *work,
 {
     int status = COLL_OK;
 
-    if (work->kind != WORK_PREMUL)
+    if (work->kind != WORK_MULTIPLY)
         status = work->with
                      ? put_in(p, half, work, work->with, work->is_with_host)
                      : put_in(p, half, work, work->dst, work->is_dst_host);
@@ -142,8 +142,8 @@ void proxy__do_work(const struct coll__work *work, unsigned char *half,
 
     if (work->kind == WORK_SCALE)
         coll__device_host.scale(work->type)(half, len, work->nranks);
-    else if (work->kind == WORK_PREMUL)
-        coll__device_host.premul(work->type)(half, other, len, work->scalar);
+    else if (work->kind == WORK_MULTIPLY)
+        coll__device_host.multiply(work->type)(half, other, len, work->scalar);
     else if (!work->fn)
         coll__device_host.reduce(work->type, work->op)(half, half, other, len);
     else

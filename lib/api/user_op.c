@@ -4,8 +4,6 @@
 #include "lib/trace/log.h"
 #include "lib/type/op.h"
 
-#include <string.h>
-
 static int enter(const struct coll__op *ours, enum coll_op *op)
 {
     int rc = coll__op_add(ours, op);
@@ -41,7 +39,7 @@ static int create_premul(const void *scalar, enum coll_type type,
         return COLL_ERR_INVALID;
     }
     ours.type = type;
-    memcpy(ours.scalar, scalar, coll_type_size(type));
+    coll__factor_set(type, scalar, ours.scalar);
     return enter(&ours, op);
 }
 

@@ -83,7 +83,7 @@ static coll__scale_fn *no_scale(enum coll_type type)
     return NULL;
 }
 
-static coll__premul_fn *no_premul(enum coll_type type)
+static coll__multiply_fn *no_multiply(enum coll_type type)
 {
     (void)type;
     return NULL;
@@ -99,7 +99,7 @@ const struct coll__device coll__device_cuda = {
     .copy_past = cuda_copy,
     .reduce = no_reduce,
     .scale = no_scale,
-    .premul = no_premul,
+    .multiply = no_multiply,
     .buffers = &coll__cuda_buffers,
     .streams = &coll__cuda_streams,
 };

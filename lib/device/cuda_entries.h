@@ -31,8 +31,9 @@
     COLL__CUDA_PLAIN(X, lxor)                                                  \
     X(band, u8) X(bor, u8) X(bxor, u8)
 
-/* coll_premul_<kind>(void *dst, const void *src, size_t len, uint64_t factor) */
-#define COLL__CUDA_PREMUL_MAP(X) COLL__CUDA_PLAIN(X, premul)
+/* coll_multiply_<kind>(void *dst, const void *src, size_t len,
+ *                      uint64_t factor) */
+#define COLL__CUDA_MULTIPLY_MAP(X) COLL__CUDA_PLAIN(X, multiply)
 
 /* coll_scale_<kind>(void *dst, const void *src, size_t len, int n_ranks,
  *                   uint64_t magic) */

@@ -35,11 +35,11 @@ KERNEL coll_copy(void *dst, void *next, const void *src, size_t len)
                                            len);                               \
     }
 
-#define PREMUL(op, kind)                                                       \
+#define MULTIPLY(op, kind)                                                     \
     KERNEL coll_##op##_##kind(void *dst, const void *src, size_t len,          \
                               uint64_t factor)                                 \
     {                                                                          \
-        coll::change(coll::premul<coll::kind>(factor), whole_grid(), dst,      \
+        coll::change(coll::multiply<coll::kind>(factor), whole_grid(), dst,    \
                      NULL, src, len);                                          \
     }
 
@@ -51,7 +51,7 @@ KERNEL coll_copy(void *dst, void *next, const void *src, size_t len)
     }
 
 COLL__CUDA_REDUCE_MAP(REDUCE)
-COLL__CUDA_PREMUL_MAP(PREMUL)
+COLL__CUDA_MULTIPLY_MAP(MULTIPLY)
 COLL__CUDA_SCALE_MAP(SCALE)
 
 /* A whole plan: cuda_plan.h. */

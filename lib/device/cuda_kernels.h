@@ -7,8 +7,8 @@
  *   coll_copy        void *dst, void *next, const void *src, size_t len
  *   a reduction      void *dst, void *next, const void *a, const void *b,
  *                    size_t len
- *   a premul         void *dst, const void *src, size_t len, uint64_t factor
- *                    (the factor is in the lowest bits)
+ *   a multiply       void *dst, const void *src, size_t len, uint64_t factor
+ *                    (coll__multiply_fn's, in the lowest bits)
  *   a scale          void *dst, const void *src, size_t len, int n_ranks,
  *                    uint64_t magic (coll__cuda_magic(n_ranks))
  * len is in bytes, of whole elements; all buffers are aligned to elements.  dst may be an
@@ -33,7 +33,7 @@ extern const unsigned char coll__cuda_image[];
  * coll__op_takes() refuses or coll__op_is_hosts().  avg uses the entry of the sum. */
 const char *coll__cuda_reduce(enum coll_type type, enum coll_op op);
 const char *coll__cuda_scale(enum coll_type type);
-const char *coll__cuda_premul(enum coll_type type);
+const char *coll__cuda_multiply(enum coll_type type);
 
 /* Return the kind of a coll_plan step, enum coll__cuda_doing, that does the same as the
  * entry of that name; -1: no such entry. */

@@ -12,6 +12,7 @@
 #include "lib/device/cuda_plan_host.h"
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
+#include "lib/type/op.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
@@ -31,7 +32,7 @@ struct place {
     struct coll__cuda_plan_entry plan;
     CUfunction copy; /* to two places */
     CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
-    CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
+    CUfunction scale[COLL_N_TYPES], multiply[COLL_N_TYPES];
 };
 
 static struct place places[MOST_PLACES]; /* without ctx: it is free */
@@ -149,9 +150,9 @@ static CUfunction *slot_of(struct place *place, const struct coll__work *work,
     case WORK_SCALE:
         *name = coll__cuda_scale(work->type);
         return *name ? &place->scale[work->type] : NULL;
-    case WORK_PREMUL:
-        *name = coll__cuda_premul(work->type);
-        return *name ? &place->premul[work->type] : NULL;
+    case WORK_MULTIPLY:
+        *name = coll__cuda_multiply(work->type);
+        return *name ? &place->multiply[work->type] : NULL;
     case WORK_COPY:
         *name = "coll_copy";
         return &place->copy;
@@ -216,7 +217,7 @@ static int get_kernels(const struct coll__cuda *cuda, struct place *place,
     CUfunction kernel;
     int status = get_kernel(cuda, place, &work, &kernel);
 
-    work.kind = WORK_PREMUL;
+    work.kind = WORK_MULTIPLY;
     if (status == COLL_OK)
         status = get_kernel(cuda, place, &work, &kernel);
     work.kind = WORK_REDUCE;
@@ -360,15 +361,16 @@ static CUresult launch(const struct coll__cuda *cuda,
     void *copy[] = {&dst, &next, &src, &len};
     void *reduce[] = {&dst, &next, &with, &src, &len};
     void *scale[] = {&dst, &dst, &len, &n_ranks, &bits};
-    void *premul[] = {&dst, &src, &len, &bits};
+    void *multiply[] = {&dst, &src, &len, &bits};
     void **params = reduce;
 
     if (work->kind == WORK_SCALE) {
         bits = coll__cuda_magic(n_ranks);
         params = scale;
-    } else if (work->kind == WORK_PREMUL) {
-        memcpy(&bits, work->scalar, coll_type_size(work->type));
-        params = premul;
+    } else if (work->kind == WORK_MULTIPLY) {
+        memcpy(&bits, work->scalar,
+               coll_type_size(coll__factor_type(work->type)));
+        params = multiply;
     } else if (work->kind == WORK_COPY) {
         params = copy;
     }

@@ -142,7 +142,7 @@ template <> struct lanes<f8e5m2> : quarter_lanes<f8e5m2> {
 struct add {
     template <typename T> METHOD T operator()(T a, T b) const { return a + b; }
 };
-struct multiply {
+struct take_product {
     template <typename T> METHOD T operator()(T a, T b) const { return a * b; }
     /* u16 times u16 would be an int, and overflow it */
     METHOD uint16_t operator()(uint16_t a, uint16_t b) const
@@ -171,7 +171,7 @@ template <typename T, class F> struct by_lanes : on<T> {
 
 template <typename T> struct sum : by_lanes<T, add> {
 };
-template <typename T> struct prod : by_lanes<T, multiply> {
+template <typename T> struct prod : by_lanes<T, take_product> {
 };
 template <typename T> struct min : by_lanes<T, take_least> {
 };
@@ -323,14 +323,14 @@ struct same : on<uint8_t> {
     METHOD uint32_t of(uint32_t a) const { return a; }
 };
 
-/* Multiply by a factor, which is in the lowest bits of `factor`. */
-template <typename T> struct premul : on<T> {
+/* Multiply by a factor of type T, which is in the lowest bits of `bits`. */
+template <typename T> struct multiply : on<T> {
     typedef typename on<T>::word word;
     static const int at_once = 6;
 
     word factor; /* in every element */
 
-    METHOD explicit premul(uint64_t bits)
+    METHOD explicit multiply(uint64_t bits)
     {
         factor = (word)bits;
         if (on<T>::size == 1)
@@ -340,6 +340,31 @@ template <typename T> struct premul : on<T> {
     }
     METHOD word of(word a) const { return prod<T>().of(a, factor); }
 };
+
+/* Narrow floats have a factor of type f32. */
+struct product {
+    float factor;
+
+    METHOD float operator()(float a, float) const { return a * factor; }
+};
+template <class N> struct narrow_multiply : on<N> {
+    static const int at_once = 6;
+    product by;
+
+    METHOD explicit narrow_multiply(uint64_t bits)
+    {
+        by.factor = f32_from((uint32_t)bits);
+    }
+    METHOD uint32_t of(uint32_t a) const { return lanes<N>::map(a, a, by); }
+};
+#define NARROW_MULTIPLY(N)                                                     \
+    template <> struct multiply<N> : narrow_multiply<N> {                      \
+        METHOD explicit multiply(uint64_t bits) : narrow_multiply<N>(bits) {}  \
+    };
+NARROW_MULTIPLY(f16)
+NARROW_MULTIPLY(bf16)
+NARROW_MULTIPLY(f8e4m3)
+NARROW_MULTIPLY(f8e5m2)
 
 /* Integers divided by n without a division: Granlund and Montgomery, "Division
  * by invariant integers using multiplication", PLDI 1994, figure 4.1.  magic is

@@ -11,6 +11,7 @@
 #include "lib/device/cuda_plan.h"
 #include "lib/device/cuda_plan_host.h"
 #include "lib/trace/log.h"
+#include "lib/type/op.h"
 #include "lib/util/lock.h"
 #include "lib/util/limit.h"
 #include "lib/util/util.h"
@@ -118,8 +119,8 @@ static const char *entry_of(const struct coll__kernel_step *step)
         return coll__cuda_reduce(step->type, step->op);
     case WORK_SCALE:
         return coll__cuda_scale(step->type);
-    case WORK_PREMUL:
-        return coll__cuda_premul(step->type);
+    case WORK_MULTIPLY:
+        return coll__cuda_multiply(step->type);
     default:
         return "coll_copy";
     }
@@ -162,8 +163,9 @@ static int write_step(const struct coll__kernel_step *from,
     } else if (from->kind == WORK_SCALE) {
         to->number = (uint64_t)from->nranks;
         to->with = coll__cuda_magic(from->nranks);
-    } else if (from->kind == WORK_PREMUL) {
-        memcpy(&to->number, from->scalar, coll_type_size(from->type));
+    } else if (from->kind == WORK_MULTIPLY) {
+        memcpy(&to->number, from->scalar,
+               coll_type_size(coll__factor_type(from->type)));
     }
     return COLL_OK;
 }

@@ -178,9 +178,9 @@ static __device__ void do_reduce(struct team team, struct operands o)
 }
 
 template <typename T>
-static __device__ void do_premul(struct team team, struct operands o)
+static __device__ void do_multiply(struct team team, struct operands o)
 {
-    change(premul<T>(o.number), team, o.dst, NULL, o.src, o.len);
+    change(multiply<T>(o.number), team, o.dst, NULL, o.src, o.len);
 }
 
 template <typename T>
@@ -190,13 +190,14 @@ static __device__ void do_scale(struct team team, struct operands o)
 }
 
 #define DO_REDUCE(op, kind) do_reduce<op<kind>>,
-#define DO_PREMUL(op, kind) do_premul<kind>,
+#define DO_MULTIPLY(op, kind) do_multiply<kind>,
 #define DO_SCALE(op, kind) do_scale<kind>,
 
 /* By enum coll__cuda_doing. */
 static __device__ doing *const doings[] = {
-    do_copy, COLL__CUDA_REDUCE_MAP(DO_REDUCE) COLL__CUDA_PREMUL_MAP(DO_PREMUL)
-                 COLL__CUDA_SCALE_MAP(DO_SCALE)};
+    do_copy,
+    COLL__CUDA_REDUCE_MAP(DO_REDUCE) COLL__CUDA_MULTIPLY_MAP(DO_MULTIPLY)
+        COLL__CUDA_SCALE_MAP(DO_SCALE)};
 
 /* The bases of operands: IN, OUT, TMP. */
 struct bases {

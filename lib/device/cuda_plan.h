@@ -51,7 +51,7 @@
 
 /* Kinds of steps, named after the kernels that do one step. */
 #define COLL__CUDA_DOING_MAP(X)                                                \
-    COLL__CUDA_REDUCE_MAP(X) COLL__CUDA_PREMUL_MAP(X) COLL__CUDA_SCALE_MAP(X)
+    COLL__CUDA_REDUCE_MAP(X) COLL__CUDA_MULTIPLY_MAP(X) COLL__CUDA_SCALE_MAP(X)
 
 enum coll__cuda_doing {
     COLL__CUDA_DO_COPY,
@@ -91,7 +91,8 @@ struct coll__cuda_step {
     uint8_t none[2];
     uint64_t dst, src, len;
     uint64_t with;   /* reduce: the left operand; scale: the magic */
-    uint64_t number; /* premul: the factor's bits; scale: the number of ranks */
+    uint64_t
+        number; /* multiply: the factor's bits; scale: the number of ranks */
     uint64_t next;
     struct coll__cuda_words recv, send; /* valid if `flags` say so */
 };

@@ -29,7 +29,7 @@
 #define INTEGER_ROW(id, own, plain)                                            \
     [COLL_##id] = {{NUMBER_OPS(own, plain), BITWISE_OPS},                      \
                    "coll_scale_" #own,                                         \
-                   "coll_premul_" #plain}
+                   "coll_multiply_" #plain}
 /* Complex numbers have the kernels of their parts, and none for products. */
 #define COMPLEX_ROW(id, part)                                                  \
     [COLL_##id] = {                                                            \
@@ -38,10 +38,10 @@
         NULL}
 #define FLOAT_ROW(id, own)                                                     \
     [COLL_##id] = {                                                            \
-        {NUMBER_OPS(own, own)}, "coll_scale_" #own, "coll_premul_" #own}
+        {NUMBER_OPS(own, own)}, "coll_scale_" #own, "coll_multiply_" #own}
 
 static const struct {
-    const char *reduce[COLL_N_OPS], *scale, *premul;
+    const char *reduce[COLL_N_OPS], *scale, *multiply;
 } rows[COLL_N_TYPES] = {
     INTEGER_ROW(I8, i8, u8),
     INTEGER_ROW(U8, u8, u8),
@@ -75,9 +75,9 @@ const char *coll__cuda_scale(enum coll_type type)
     return (unsigned)type < COLL_N_TYPES ? rows[type].scale : NULL;
 }
 
-const char *coll__cuda_premul(enum coll_type type)
+const char *coll__cuda_multiply(enum coll_type type)
 {
-    return (unsigned)type < COLL_N_TYPES ? rows[type].premul : NULL;
+    return (unsigned)type < COLL_N_TYPES ? rows[type].multiply : NULL;
 }
 
 int coll__cuda_doing(const char *name)

@@ -16,9 +16,10 @@
 
 /* A local step of a plan, for a device with streams. */
 struct coll__work {
-    enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
+    enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_MULTIPLY } kind;
     void *dst;
-    const void *src; /* reduce: dst = op(dst, src); premul: dst = src * *scalar */
+    const void
+        *src; /* reduce: dst = op(dst, src); multiply: dst = src * *scalar */
     const void
         *with; /* if not NULL, reduce in a stream: dst = op(with, src) */
     void *next; /* if not NULL, copy or reduce in a stream: next = dst */
@@ -136,7 +137,7 @@ struct coll__device {
     void (*copy_past)(void *dst, const void *src, size_t len, void *stream);
     coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
     coll__scale_fn *(*scale)(enum coll_type type);
-    coll__premul_fn *(*premul)(enum coll_type type);
+    coll__multiply_fn *(*multiply)(enum coll_type type);
 
     /* NULL if the device allocates no buffers for the caller; the host's: region.h. */
     const struct coll__buffers *buffers;

@@ -76,5 +76,5 @@ const struct coll__device coll__device_host = {
     .copy_past = host_copy_past,
     .reduce = coll__host_reduce,
     .scale = coll__host_scale,
-    .premul = coll__host_premul,
+    .multiply = coll__host_multiply,
 };

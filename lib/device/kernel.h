@@ -16,8 +16,9 @@ typedef void coll__reduce_fn(void *dst, const void *a, const void *b,
 typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
 
 /* dst = src * *factor, over len bytes of whole elements; dst is aligned;
- * src and factor need not be.  They do not overlap. */
-typedef void coll__premul_fn(void *dst, const void *src, size_t len,
-                             const void *factor);
+ * src and factor need not be.  dst may be src itself; other overlap is invalid.  The
+ * factor is of type coll__factor_type() (lib/type/op.h). */
+typedef void coll__multiply_fn(void *dst, const void *src, size_t len,
+                               const void *factor);
 
 #endif

@@ -104,9 +104,9 @@ coll__scale_fn *coll__host_scale(enum coll_type type)
                                          : NULL;
 }
 
-coll__premul_fn *coll__host_premul(enum coll_type type)
+coll__multiply_fn *coll__host_multiply(enum coll_type type)
 {
     return (unsigned)type < COLL_N_TYPES
-               ? coll__kernels_in_force()->premul[type]
+               ? coll__kernels_in_force()->multiply[type]
                : NULL;
 }

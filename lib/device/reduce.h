@@ -22,8 +22,8 @@ struct coll__kernels {
     /* avg is sum; NULL where coll__op_takes() refuses */
     coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
     coll__scale_fn
-        *scale[COLL_N_TYPES]; /* and premul: NULL for bool and pairs */
-    coll__premul_fn *premul[COLL_N_TYPES];
+        *scale[COLL_N_TYPES]; /* and multiply: NULL for bool and pairs */
+    coll__multiply_fn *multiply[COLL_N_TYPES];
     void (*copy_stream)(void *dst, const void *src, size_t len);
 };
 
@@ -44,6 +44,6 @@ int coll__kernels_n_choices(void);
 /* Return a kernel of the chosen set; NULL for an invalid type or operation. */
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);
 coll__scale_fn *coll__host_scale(enum coll_type type);
-coll__premul_fn *coll__host_premul(enum coll_type type);
+coll__multiply_fn *coll__host_multiply(enum coll_type type);
 
 #endif

@@ -59,16 +59,17 @@
         }                                                                      \
     }
 
-/* name: dst[i] = expr of a = src[i] and f = *factor. */
-#define PREMUL(name, T, expr)                                                  \
+/* name: dst[i] = expr of a = src[i] and f = *factor; dst may be src. */
+#define MULTIPLY(name, T, expr)                                                \
     KERNEL void name(void *dst, const void *src, size_t len,                   \
                      const void *factor)                                       \
     {                                                                          \
         typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
-        T *restrict d = dst;                                                   \
-        const anywhere *restrict s = src;                                      \
+        T *d = dst;                                                            \
+        const anywhere *s = src;                                               \
         T f = *(const anywhere *)factor;                                       \
                                                                                \
+        SIMD_INDEPENDENT                                                       \
         for (size_t i = 0; i < len / sizeof(T); i++) {                         \
             T a = s[i];                                                        \
                                                                                \
@@ -94,7 +95,7 @@
     REDUCE(min_##id, T, a < b ? a : b)                                         \
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, a / (T)n)                                             \
-    PREMUL(premul_##id, T, (W)a *(W)f)                                         \
+    MULTIPLY(multiply_##id, T, (W)a *(W)f)                                     \
     LOGICAL(, id, T)                                                           \
     BITWISE(id, T)
 
@@ -105,7 +106,7 @@
     REDUCE(min_##id, T, a < b ? a : b)                                         \
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, (int)a / n)                                           \
-    PREMUL(premul_##id, T, (uint32_t)a *(uint32_t)f)                           \
+    MULTIPLY(multiply_##id, T, (uint32_t)a *(uint32_t)f)                       \
     LOGICAL(, id, T)                                                           \
     BITWISE(id, T)
 
@@ -130,7 +131,7 @@
         float_state_leave(own);                                                \
     }
 
-#define PREMUL_IN_STATE(name)                                                  \
+#define MULTIPLY_IN_STATE(name)                                                \
     static void name(void *dst, const void *src, size_t len,                   \
                      const void *factor)                                       \
     {                                                                          \
@@ -149,7 +150,7 @@
     REDUCE_IN_STATE(lor_##id)                                                  \
     REDUCE_IN_STATE(lxor_##id)                                                 \
     SCALE_IN_STATE(scale_##id)                                                 \
-    PREMUL_IN_STATE(premul_##id)
+    MULTIPLY_IN_STATE(multiply_##id)
 
 #define FLOAT(id, T, prefix)                                                   \
     REDUCE(raw_sum_##id, T, a + b)                                             \
@@ -157,7 +158,7 @@
     REDUCE(raw_min_##id, T, prefix##_min(a, b))                                \
     REDUCE(raw_max_##id, T, prefix##_max(a, b))                                \
     SCALE(raw_scale_##id, T, a / (T)n)                                         \
-    PREMUL(raw_premul_##id, T, a *f)                                           \
+    MULTIPLY(raw_multiply_##id, T, a *f)                                       \
     LOGICAL(raw_, id, T)                                                       \
     IN_DEFAULT_STATE(id)
 
@@ -192,14 +193,15 @@ FLOAT(F64, double, f64)
             d[i + 1] = x.im;                                                   \
         }                                                                      \
     }                                                                          \
-    KERNEL_NO_FMA void raw_premul_##id(void *dst, const void *src, size_t len, \
-                                       const void *factor)                     \
+    KERNEL_NO_FMA void raw_multiply_##id(void *dst, const void *src,           \
+                                         size_t len, const void *factor)       \
     {                                                                          \
         typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
-        T *restrict d = dst;                                                   \
-        const anywhere *restrict s = src, *f = factor;                         \
+        T *d = dst;                                                            \
+        const anywhere *s = src, *f = factor;                                  \
         struct number by = {f[0], f[1]};                                       \
                                                                                \
+        SIMD_INDEPENDENT                                                       \
         for (size_t i = 0; i < len / sizeof(T); i += 2) {                      \
             struct number x =                                                  \
                 number##_prod((struct number){s[i], s[i + 1]}, by);            \
@@ -209,7 +211,7 @@ FLOAT(F64, double, f64)
         }                                                                      \
     }                                                                          \
     REDUCE_IN_STATE(prod_##id)                                                 \
-    PREMUL_IN_STATE(premul_##id)
+    MULTIPLY_IN_STATE(multiply_##id)
 
 COMPLEX(C64, c64, float)
 COMPLEX(C128, c128, double)
@@ -303,12 +305,12 @@ QUARTER(f8e5m2)
             n = min_size(left, BLOCK);                                         \
             narrow##_widen_n(a, d, n);                                         \
             raw_scale_F32(a, n * sizeof(float), n_ranks);                      \
-            raw_premul_F32(b, a, n * sizeof(float), &f);                       \
+            raw_multiply_F32(b, a, n * sizeof(float), &f);                     \
             narrow##_narrow_n(d, b, n);                                        \
         }                                                                      \
     }
 
-#define NARROW_PREMUL(name, narrow, T, anywhere)                               \
+#define NARROW_MULTIPLY(name, narrow, T, anywhere)                             \
     KERNEL void name(void *dst, const void *src, size_t len,                   \
                      const void *factor)                                       \
     {                                                                          \
@@ -316,12 +318,12 @@ QUARTER(f8e5m2)
         const anywhere *s = src;                                               \
         float a[BLOCK], b[BLOCK], f;                                           \
                                                                                \
-        narrow##_widen_n(&f, factor, 1);                                       \
+        memcpy(&f, factor, sizeof(f));                                         \
         for (size_t n, left = len / sizeof(T); left;                           \
              left -= n, d += n, s += n) {                                      \
             n = min_size(left, BLOCK);                                         \
             narrow##_widen_n(b, s, n);                                         \
-            raw_premul_F32(a, b, n * sizeof(float), &f);                       \
+            raw_multiply_F32(a, b, n * sizeof(float), &f);                     \
             narrow##_narrow_n(d, a, n);                                        \
         }                                                                      \
     }
@@ -335,7 +337,7 @@ QUARTER(f8e5m2)
     NARROW_REDUCE(raw_lor_##id, narrow, T, anywhere, raw_lor_F32)              \
     NARROW_REDUCE(raw_lxor_##id, narrow, T, anywhere, raw_lxor_F32)            \
     NARROW_SCALE(raw_scale_##id, narrow, T, least)                             \
-    NARROW_PREMUL(raw_premul_##id, narrow, T, anywhere)                        \
+    NARROW_MULTIPLY(raw_multiply_##id, narrow, T, anywhere)                    \
     IN_DEFAULT_STATE(id)
 
 NARROW(F16, f16, uint16_t, half_anywhere, F16_LEAST)
@@ -418,7 +420,7 @@ const struct coll__kernels NAME(coll__kernels_, SET) = {
                PAIR_ROW(I32_I32)},
     .scale =
         {FOR_REALS(scale), [COLL_C64] = scale_F32, [COLL_C128] = scale_F64},
-    .premul =
-        {FOR_REALS(premul), [COLL_C64] = premul_C64, [COLL_C128] = premul_C128},
+    .multiply = {FOR_REALS(multiply), [COLL_C64] = multiply_C64,
+                 [COLL_C128] = multiply_C128},
     .copy_stream = copy_stream,
 };

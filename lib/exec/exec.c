@@ -75,8 +75,8 @@ void coll__prog_start(struct coll__prog *prog,
     prog->run.fault = NULL;
     prog->run.in = in;
     if (prog->scaled && !prog->device->streams)
-        prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
-                                         prog->op.scalar);
+        prog->device->multiply(prog->type)(prog->scaled, in, prog->scaled_len,
+                                           prog->op.scalar);
     /* steps only read it */
     prog->run.base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
     prog->run.base[BUF_OUT] = out;

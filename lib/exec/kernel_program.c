@@ -146,7 +146,7 @@ static void plan_premul(struct planning *p)
     struct coll__kernel_step *to = &p->steps[p->n++];
 
     *to = (struct coll__kernel_step){
-        .kind = WORK_PREMUL,
+        .kind = WORK_MULTIPLY,
         .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->run.base[BUF_TMP])},
         .src = {PLACE_IN, 0},
         .len = prog->scaled_len,

@@ -278,7 +278,7 @@ static int put_step(struct coll__prog *prog, int i)
 /* Return the work that scales all of IN first. */
 static struct coll__work premul_of(const struct coll__prog *prog)
 {
-    return (struct coll__work){.kind = WORK_PREMUL,
+    return (struct coll__work){.kind = WORK_MULTIPLY,
                                .dst = prog->scaled,
                                .src = prog->run.in,
                                .len = prog->scaled_len,

@@ -50,40 +50,62 @@ int coll__op_get(enum coll_op op, struct coll__op *out)
     return COLL_OK;
 }
 
-/* Write 1 / m for an average of a narrow type; 0: the type has none of that kind. */
-static int inverse_of(enum coll_type type, int n, unsigned char scalar[])
+/* ---- factors --------------------------------------------------------------- */
+
+static float widen(enum coll_type type, const void *scalar)
 {
+    const unsigned char *at = scalar;
     uint16_t half;
 
+    if (type == COLL_F8E4M3)
+        return f8e4m3_widen(*at);
+    if (type == COLL_F8E5M2)
+        return f8e5m2_widen(*at);
+    memcpy(&half, at, sizeof(half));
+    return type == COLL_F16 ? f16_widen(half) : bf16_widen(half);
+}
+
+void coll__factor_set(enum coll_type type, const void *scalar,
+                      unsigned char factor[16])
+{
+    float wide;
+
+    if (coll__factor_type(type) == type) {
+        memcpy(factor, scalar, coll_type_size(type));
+    } else {
+        wide = widen(type, scalar);
+        memcpy(factor, &wide, sizeof(wide));
+    }
+}
+
+/* Return the m that an average of n ranks divides its input by; 1: of this type it does
+ * not. */
+static float power_of(enum coll_type type, int n)
+{
     switch (type) {
     case COLL_F16:
-        half = f16_narrow(1 / power_for(n, F16_LEAST));
-        break;
+        return power_for(n, F16_LEAST);
     case COLL_BF16:
-        half = bf16_narrow(1 / power_for(n, BF16_LEAST));
-        break;
+        return power_for(n, BF16_LEAST);
     case COLL_F8E4M3:
-        scalar[0] = f8e4m3_narrow(1 / power_for(n, F8E4M3_LEAST));
-        return 1;
+        return power_for(n, F8E4M3_LEAST);
     case COLL_F8E5M2:
-        scalar[0] = f8e5m2_narrow(1 / power_for(n, F8E5M2_LEAST));
-        return 1;
+        return power_for(n, F8E5M2_LEAST);
     default:
-        return 0;
+        return 1;
     }
-    memcpy(scalar, &half, sizeof(half));
-    return 1;
 }
 
 int coll__op_for(enum coll_op op, enum coll_type type, int n,
                  struct coll__op *out)
 {
+    float factor = 1 / power_of(type, n);
     int rc = coll__op_get(op, out);
 
-    if (rc == COLL_OK && n > 1 && out->base == COLL_AVG &&
-        inverse_of(type, n, out->scalar)) {
+    if (rc == COLL_OK && out->base == COLL_AVG && factor != 1) {
         out->is_premul = 1;
         out->type = type;
+        memcpy(out->scalar, &factor, sizeof(factor));
     }
     return rc;
 }

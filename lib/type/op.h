@@ -18,8 +18,17 @@ struct coll__op {
     int commutes;
     int is_premul; /* multiply IN by scalar first; for `type` only */
     enum coll_type type;
-    unsigned char scalar[16];
+    unsigned char scalar[16]; /* of type coll__factor_type(type) */
 };
+
+/* Narrow floats are multiplied by an f32, other types by a number of their own. */
+static inline enum coll_type coll__factor_type(enum coll_type type)
+{
+    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F8E4M3 ||
+                   type == COLL_F8E5M2
+               ? COLL_F32
+               : type;
+}
 
 /* Look an operation up: a built-in one or a handle.
  *
@@ -43,6 +52,10 @@ int coll__op_get(enum coll_op op, struct coll__op *out);
  */
 int coll__op_for(enum coll_op op, enum coll_type type, int n,
                  struct coll__op *out);
+
+/* Write a scalar of `type`, which has numbers, as one of coll__factor_type(type). */
+void coll__factor_set(enum coll_type type, const void *scalar,
+                      unsigned char factor[16]);
 
 /* Enter a copy of a caller's operation into the table; *out is its handle.
  *

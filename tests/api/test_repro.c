@@ -90,7 +90,7 @@ static void scale_operand(const struct data *d, int p, unsigned char *operand,
     if (d->op == COLL_AVG && !coll__op_for(d->op, d->type, p, &op) &&
         op.is_premul) {
         memcpy(in, operand, len);
-        coll__device_host.premul(d->type)(operand, in, len, op.scalar);
+        coll__device_host.multiply(d->type)(operand, in, len, op.scalar);
     }
     free(in);
 }

@@ -35,7 +35,7 @@ static void reduce(struct bench_case *c, int order, char *out, char *in)
         c->rank = order ? c->ranks - 1 - i : i;
         bench_allreduce.fill(c, in);
         if (kind.is_premul)
-            coll__host_premul(c->type)(scaled, in, len, kind.scalar);
+            coll__host_multiply(c->type)(scaled, in, len, kind.scalar);
         else
             memcpy(scaled, in, len);
         if (!i)

@@ -105,11 +105,11 @@ START_TEST(steps_give_what_the_host_gives)
         coll__host_scale(type)(wanted, work.len, 3);
         same(type, a, work.len);
     }
-    if (coll__cuda_premul(type)) {
-        work.kind = WORK_PREMUL;
+    if (coll__cuda_multiply(type)) {
+        work.kind = WORK_MULTIPLY;
         work.scalar = host_a;
         ck_assert_int_eq(run(&work, s), COLL_OK);
-        coll__host_premul(type)(wanted, host_b, work.len, host_a);
+        coll__host_multiply(type)(wanted, host_b, work.len, host_a);
         same(type, a, work.len);
     }
     work.kind = WORK_COPY;
@@ -211,7 +211,7 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
 
     for (int type = 0; type < COLL_N_TYPES; type++) {
         n += coll__cuda_scale((enum coll_type)type) != NULL;
-        n += coll__cuda_premul((enum coll_type)type) != NULL;
+        n += coll__cuda_multiply((enum coll_type)type) != NULL;
         for (int op = 0; op < COLL_N_OPS; op++)
             n += coll__cuda_reduce((enum coll_type)type, (enum coll_op)op) !=
                  NULL;

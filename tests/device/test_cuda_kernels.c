@@ -59,7 +59,7 @@ START_TEST(every_reduction_gives_what_the_host_gives)
 }
 END_TEST
 
-START_TEST(copy_scale_and_premul_give_what_the_host_gives)
+START_TEST(copy_scale_and_multiply_give_what_the_host_gives)
 {
     char why[512] = "";
 
@@ -99,7 +99,7 @@ START_TEST(what_the_host_does_not_do_itself_has_an_entry)
     struct coll__op of = {.is_premul = 1};
 
     ck_assert_int_eq(!coll__cuda_scale(type), !is_number(type));
-    ck_assert_int_eq(!coll__cuda_premul(type),
+    ck_assert_int_eq(!coll__cuda_multiply(type),
                      !is_number(type) || coll__op_is_hosts(&of, type));
     of.is_premul = 0;
     for (int op = 0; op < COLL_N_OPS; op++) {
@@ -116,7 +116,7 @@ START_TEST(unknown_types_and_operations_have_none)
     ck_assert(!coll__cuda_reduce(COLL_N_TYPES, COLL_SUM));
     ck_assert(!coll__cuda_reduce(COLL_F32, COLL_N_OPS));
     ck_assert(!coll__cuda_scale(COLL_N_TYPES));
-    ck_assert(!coll__cuda_premul(COLL_N_TYPES));
+    ck_assert(!coll__cuda_multiply(COLL_N_TYPES));
 }
 END_TEST
 
@@ -136,8 +136,9 @@ int main(void)
 
     tcase_add_loop_test(kernels, every_reduction_gives_what_the_host_gives, 0,
                         COLL_N_TYPES);
-    tcase_add_loop_test(kernels, copy_scale_and_premul_give_what_the_host_gives,
-                        0, COLL_N_TYPES);
+    tcase_add_loop_test(kernels,
+                        copy_scale_and_multiply_give_what_the_host_gives, 0,
+                        COLL_N_TYPES);
     tcase_add_loop_test(kernels, divisions_round_as_the_host_does, 0,
                         COLL_N_TYPES);
     tcase_add_loop_test(kernels, threads_may_come_in_any_order, 0,

@@ -4,6 +4,8 @@
 #include "tests/support/kernel_cases.h"
 #include "tests/support/suite.h"
 #include "lib/device/reduce.h"
+#include "lib/type/half.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -212,11 +214,11 @@ START_TEST(scale_divides_and_truncates_towards_zero)
 }
 END_TEST
 
-/* ---- premul ------------------------------------------------------------ */
+/* ---- multiply ---------------------------------------------------------- */
 
-/* Any scalar, also one that lies anywhere, against the oracle of products. */
-static void check_premul(const struct coll__kernels *kernels,
-                         enum coll_type type, size_t count, uint64_t seed)
+/* Any factor, also one that lies anywhere; in place, too. */
+static void check_multiply(const struct coll__kernels *kernels,
+                           enum coll_type type, size_t count, uint64_t seed)
 {
     size_t size = coll_type_size(type), len = count * size;
     char *in = malloc(len + size + 1), *got = malloc(len + size);
@@ -224,12 +226,15 @@ static void check_premul(const struct coll__kernels *kernels,
 
     ck_assert(in && got && want);
     fill(type, in + 1, count, seed);
-    fill(type, factor + 1, 1, seed + 1);
+    fill(coll__factor_type(type), factor + 1, 1, seed + 1);
     memcpy(want, in + 1, len);
     for (size_t i = 0; i < count; i++)
-        oracles[type](want + i * size, factor + 1, COLL_PROD);
+        multiply_element(type, want + i * size, factor + 1);
     memset(got + len, 0x5a, size);
-    kernels->premul[type](got, in + 1, len, factor + 1);
+    kernels->multiply[type](got, in + 1, len, factor + 1);
+    check_equal(type, got, want, count, kernels->name);
+    memcpy(got, in + 1, len);
+    kernels->multiply[type](got, got, len, factor + 1);
     check_equal(type, got, want, count, kernels->name);
     for (size_t i = 0; i < size; i++)
         ck_assert_int_eq(got[len + i], 0x5a);
@@ -238,15 +243,53 @@ static void check_premul(const struct coll__kernels *kernels,
     free(want);
 }
 
-START_TEST(premul_multiplies_into_another_buffer)
+START_TEST(multiply_takes_any_factor)
 {
     const struct coll__kernels *kernels;
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
         for (size_t c = 0; c < KERNEL_N_COUNTS && scales[_i]; c++)
             for (uint64_t seed = 0; seed < 20; seed++)
-                check_premul(kernels, (enum coll_type)_i, kernel_counts[c],
-                             seed);
+                check_multiply(kernels, (enum coll_type)_i, kernel_counts[c],
+                               seed);
+}
+END_TEST
+
+static uint16_t halve(enum coll_type type, float x)
+{
+    return type == COLL_F16 ? f16_narrow(x) : bf16_narrow(x);
+}
+
+static float widen(enum coll_type type, uint16_t half)
+{
+    return type == COLL_F16 ? f16_widen(half) : bf16_widen(half);
+}
+
+/* All numbers times 0.7, which the type has not.  Many results are not those of the factor
+ * that the type has instead.  _i: the type. */
+START_TEST(halves_are_multiplied_by_a_factor_in_f32)
+{
+    static uint16_t all[65536];
+    enum coll_type type = (enum coll_type)_i;
+    const struct coll__kernels *kernels;
+    float factor = 0.7f, rounded = widen(type, halve(type, factor));
+
+    for (int k = 0; (kernels = coll__kernels_at(k)); k++) {
+        size_t n_others = 0;
+
+        for (size_t i = 0; i < ARRAY_LEN(all); i++)
+            all[i] = (uint16_t)i;
+        kernels->multiply[type](all, all, sizeof(all), &factor);
+        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+            float x = widen(type, (uint16_t)i);
+
+            if (isnan(x))
+                continue;
+            ck_assert_uint_eq(all[i], halve(type, x * factor));
+            n_others += all[i] != halve(type, x * rounded);
+        }
+        ck_assert_uint_gt(n_others, 1000);
+    }
 }
 END_TEST
 
@@ -267,8 +310,8 @@ START_TEST(the_best_set_is_taken_without_it)
               coll__kernels_at(0)->reduce[COLL_F32][COLL_SUM]);
     ck_assert(coll__host_scale(COLL_I64) ==
               coll__kernels_at(0)->scale[COLL_I64]);
-    ck_assert(coll__host_premul(COLL_F16) ==
-              coll__kernels_at(0)->premul[COLL_F16]);
+    ck_assert(coll__host_multiply(COLL_F16) ==
+              coll__kernels_at(0)->multiply[COLL_F16]);
 }
 END_TEST
 
@@ -279,7 +322,7 @@ START_TEST(the_processor_is_asked_once)
     for (int i = 0; i < 100; i++) {
         coll__host_reduce(COLL_F32, COLL_SUM);
         coll__host_scale(COLL_F32);
-        coll__host_premul(COLL_F32);
+        coll__host_multiply(COLL_F32);
         coll__kernels_at(i % 3);
     }
     ck_assert_int_eq(coll__kernels_n_choices(), 1);
@@ -291,7 +334,7 @@ START_TEST(unknown_types_and_operations_have_no_kernel)
     ck_assert(!coll__host_reduce(COLL_N_TYPES, COLL_SUM));
     ck_assert(!coll__host_reduce(COLL_F32, COLL_N_OPS));
     ck_assert(!coll__host_scale(COLL_N_TYPES));
-    ck_assert(!coll__host_premul(COLL_N_TYPES));
+    ck_assert(!coll__host_multiply(COLL_N_TYPES));
 }
 END_TEST
 
@@ -302,7 +345,8 @@ START_TEST(there_are_kernels_for_what_is_defined)
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++) {
         ck_assert_int_eq(!kernels->scale[_i], !is_number((enum coll_type)_i));
-        ck_assert_int_eq(!kernels->premul[_i], !is_number((enum coll_type)_i));
+        ck_assert_int_eq(!kernels->multiply[_i],
+                         !is_number((enum coll_type)_i));
         for (int op = 0; op < COLL_N_OPS; op++)
             ck_assert_int_eq(!kernels->reduce[_i][op],
                              has_no_kernel((enum coll_type)_i,
@@ -323,8 +367,9 @@ int main(void)
                         COLL_N_TYPES);
     tcase_add_loop_test(kernels, scale_divides_and_truncates_towards_zero, 0,
                         COLL_N_TYPES);
-    tcase_add_loop_test(kernels, premul_multiplies_into_another_buffer, 0,
-                        COLL_N_TYPES);
+    tcase_add_loop_test(kernels, multiply_takes_any_factor, 0, COLL_N_TYPES);
+    tcase_add_loop_test(kernels, halves_are_multiplied_by_a_factor_in_f32,
+                        COLL_F16, COLL_BF16 + 1);
     tcase_add_loop_test(kernels, there_are_kernels_for_what_is_defined, 0,
                         COLL_N_TYPES);
     tcase_add_test(kernels, simd_parameter_forces_a_set);

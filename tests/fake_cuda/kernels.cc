@@ -21,7 +21,7 @@ typedef const void *in;
          coll_##op##_##kind(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),        \
                             at<in>(p, 3), at<size_t>(p, 4));                   \
      }},
-#define PREMUL_ENTRY(op, kind)                                                 \
+#define MULTIPLY_ENTRY(op, kind)                                               \
     {"coll_" #op "_" #kind, "pplw", [](void **p) {                             \
          coll_##op##_##kind(at<out>(p, 0), at<in>(p, 1), at<size_t>(p, 2),     \
                             at<uint64_t>(p, 3));                               \
@@ -53,7 +53,7 @@ const struct {
                                   at<uint64_t>(p, 2));
                 }},
                COLL__CUDA_REDUCE_MAP(REDUCE_ENTRY)
-                   COLL__CUDA_PREMUL_MAP(PREMUL_ENTRY)
+                   COLL__CUDA_MULTIPLY_MAP(MULTIPLY_ENTRY)
                        COLL__CUDA_SCALE_MAP(SCALE_ENTRY)};
 } // namespace
 

@@ -52,8 +52,8 @@ static const struct subject subjects[] = {
     {"coll_scale_i16", "scale_i16", 's', 2, 0},
     {"coll_scale_i32", "scale_i32", 's', 2, 0},
     {"coll_scale_i64", "scale_i64", 's', 2, 0},
-    {"coll_premul_f32", "premul_f32", 'p', 2, 0},
-    {"coll_premul_bf16", "premul_bf16", 'p', 2, 0},
+    {"coll_multiply_f32", "multiply_f32", 'p', 2, 0},
+    {"coll_multiply_bf16", "multiply_bf16", 'p', 2, 0},
 };
 
 static const size_t sizes[] = {BENCH_LEAST, 64 << 10, 1 << 20, 16 << 20,
@@ -95,7 +95,7 @@ static void call_kernel(struct run *r)
     void *reduce[] = {&at[0], r->subject->params == 'f' ? &at[1] : &none,
                       &at[2], &at[3], &r->len};
     void *scale[] = {&at[0], &at[0], &r->len, &n_ranks, &magic};
-    void *premul[] = {&at[0], &at[2], &r->len, &factor};
+    void *multiply[] = {&at[0], &at[2], &r->len, &factor};
     void **params = reduce;
 
     next_set(r, at);
@@ -106,7 +106,7 @@ static void call_kernel(struct run *r)
     if (r->subject->params == 's')
         params = scale;
     if (r->subject->params == 'p')
-        params = premul;
+        params = multiply;
     gpu_must(gpu_launch(r->fn, r->blocks, COLL__CUDA_THREADS, NULL, params),
              r->subject->entry);
 }

@@ -193,6 +193,24 @@ static void oracle_narrow(enum coll_type type, void *dst, const void *src,
     memcpy(dst, &a, size);
 }
 
+void multiply_element(enum coll_type type, void *element, const void *factor)
+{
+    const struct format *f = format_of(type);
+    size_t size = coll_type_size(type);
+    uint16_t a = 0;
+    float x;
+
+    if (!f) {
+        oracles[type](element, factor, COLL_PROD);
+        return;
+    }
+    memcpy(&a, element, size);
+    memcpy(&x, factor, sizeof(x));
+    x = (float)(decode(*f, a) * (double)x);
+    a = isnan(x) ? (uint16_t)(f->sign - 1) : (uint16_t)encode(*f, (double)x);
+    memcpy(element, &a, size);
+}
+
 #define ORACLE_NARROW(id)                                                      \
     static void oracle_##id(void *dst, const void *src, enum coll_op op)       \
     {                                                                          \

@@ -27,6 +27,9 @@ int is_nan_bits(struct format f, unsigned bits);
 /* By type: *dst = op(*dst, *src), wherever the two lie. */
 extern void (*const oracles[])(void *dst, const void *src, enum coll_op op);
 
+/* Multiply an element by a factor of coll__factor_type(). */
+void multiply_element(enum coll_type type, void *element, const void *factor);
+
 /* Does the host have none, as the operation is not for that type? */
 int has_no_kernel(enum coll_type type, enum coll_op op);
 

@@ -10,6 +10,7 @@
 #include "tests/support/element.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/device/reduce.h"
+#include "lib/type/op.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
@@ -102,6 +103,16 @@ static void fetch(struct machine *m, const struct scene *s, char *out)
 
 /* ---- both sides ------------------------------------------------------------ */
 
+/* The factor's bits are those of the operand b, and more where b is too short. */
+static uint64_t factor_of(const struct kernel_case *c, const struct scene *s)
+{
+    size_t len = coll_type_size(coll__factor_type(c->type));
+    uint64_t factor = 0x3f333333; /* 0.7f */
+
+    memcpy(&factor, s->here[B], min_size(len, s->len));
+    return factor;
+}
+
 static void work_there(struct machine *m, const struct kernel_case *c,
                        struct scene *s)
 {
@@ -113,20 +124,22 @@ static void work_there(struct machine *m, const struct kernel_case *c,
     void *reduce[] = {&s->there[DST], &next, &s->there[A], &s->there[B],
                       &s->len};
     void *scale[] = {&s->there[DST], &s->there[A], &s->len, &n_ranks, &magic};
-    void *premul[] = {&s->there[DST], &s->there[A], &s->len, &factor};
+    void *multiply[] = {&s->there[DST], &s->there[A], &s->len, &factor};
     const char *entry[] = {"coll_copy", coll__cuda_reduce(c->type, c->op),
                            coll__cuda_scale(c->type),
-                           coll__cuda_premul(c->type)};
-    void **params[] = {copy, reduce, scale, premul};
+                           coll__cuda_multiply(c->type)};
+    void **params[] = {copy, reduce, scale, multiply};
 
-    if (c->count && c->kind == KERNEL_PREMUL)
-        memcpy(&factor, s->here[B], s->size);
+    if (c->count && c->kind == KERNEL_MULTIPLY)
+        factor = factor_of(c, s);
     m->launch(entry[c->kind], c->blocks, c->threads, params[c->kind]);
     m->n_checks++;
 }
 
 static void work_here(const struct kernel_case *c, struct scene *s)
 {
+    uint64_t factor;
+
     switch (c->kind) {
     case KERNEL_COPY:
         memmove(s->here[DST], s->here[A], s->len);
@@ -139,11 +152,11 @@ static void work_here(const struct kernel_case *c, struct scene *s)
         memmove(s->here[DST], s->here[A], s->len);
         coll__host_scale(c->type)(s->here[DST], s->len, c->n_ranks);
         break;
-    case KERNEL_PREMUL:
-        memmove(s->here[DST], s->here[A], s->len);
-        for (size_t i = 0; i < s->len; i += s->size) /* may be in place */
-            coll__host_reduce(c->type, COLL_PROD)(
-                s->here[DST] + i, s->here[DST] + i, s->here[B], s->size);
+    case KERNEL_MULTIPLY:
+        memmove(s->here[DST], s->here[A], s->len); /* may be in place */
+        factor = factor_of(c, s);
+        coll__host_multiply(c->type)(s->here[DST], s->here[DST], s->len,
+                                     &factor);
         break;
     }
     if (c->has_next)
@@ -181,7 +194,7 @@ struct coll__cuda_step kernel_step(const char *entry, void **params)
         copy_step(number(params[0]), number(params[1]), number(params[2]));
 
     step.what = (uint8_t)coll__cuda_doing(entry);
-    if (is_scale || !strncmp(entry, "coll_premul", 11)) {
+    if (is_scale || !strncmp(entry, "coll_multiply", 13)) {
         step.number =
             is_scale ? (uint64_t) * (int *)params[3] : number(params[3]);
         step.with = is_scale ? number(params[4]) : 0;
@@ -204,7 +217,7 @@ struct coll__cuda_step kernel_step(const char *entry, void **params)
 static void describe(const struct kernel_case *c, const char *what, char *why,
                      size_t len)
 {
-    static const char *const kinds[] = {"copy", "reduce", "scale", "premul"};
+    static const char *const kinds[] = {"copy", "reduce", "scale", "multiply"};
     static const char *const targets[] = {"elsewhere", "left", "right"};
 
     snprintf(why, len,
@@ -346,8 +359,8 @@ int kernel_check_others(struct machine *m, enum coll_type type, char *why,
     for (int target = ELSEWHERE; target <= LEFT && coll__host_scale(type);
          target++) {
         c.target = (enum kernel_target)target;
-        c.kind = KERNEL_PREMUL;
-        if (coll__cuda_premul(type) && check_case(m, c, why, len))
+        c.kind = KERNEL_MULTIPLY;
+        if (coll__cuda_multiply(type) && check_case(m, c, why, len))
             return -1;
         c.kind = KERNEL_SCALE;
         for (size_t r = 0; r < ARRAY_LEN(ranks); r++) {

@@ -28,7 +28,7 @@ struct machine {
     long n_checks; /* of the caller's reading: kernels started */
 };
 
-enum kernel_kind { KERNEL_COPY, KERNEL_REDUCE, KERNEL_SCALE, KERNEL_PREMUL };
+enum kernel_kind { KERNEL_COPY, KERNEL_REDUCE, KERNEL_SCALE, KERNEL_MULTIPLY };
 
 /* dst is a buffer of its own, the left operand, or the right one. */
 enum kernel_target { ELSEWHERE, LEFT, RIGHT, N_TARGETS };
