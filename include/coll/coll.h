@@ -123,7 +123,8 @@ enum coll_type {
  * with the least index.  -0 equals +0; if the indices are equal too, the least is -0
  * and the greatest +0.  A NaN comes before every number, and the result is then a NaN
  * with the least index that a NaN has.  So no result depends on the order of the ranks.
- * In a communicator of one rank every reduction operation copies its input.
+ * In a communicator of one rank every reduction operation copies its input, times the
+ * factors that coll_op_create_premul() or struct coll_args give.
  *
  * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
  * whatever state the program has set by fesetround() or as flush-to-zero.
@@ -809,7 +810,8 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  * Result:    *op can be used with this type only, in any communicator of this
  *            process.  Each product is rounded to the type, or wraps for
  *            integers, before it is summed.  Input buffers are only read,
- *            unless in == out.
+ *            unless in == out.  For floating-point numbers coll_args.prescale
+ *            does the same with a factor that may be more exact.
  * Ownership: scalar is copied.  *op is the caller's, to end with
  *            coll_op_destroy() when no call of another thread and no open group
  *            uses it.  Requests that were made with it stay valid.
@@ -935,7 +937,7 @@ int coll_op_destroy(enum coll_op op);
  *            and only coll_comm_destroy() is of use.
  * Threads:   One caller at a time a communicator.
  * Cost:      No allocation and no system call once the plan for this shape (the
- *            same operation, type, count and root) exists.
+ *            same operation, type, count, root and factors) exists.
  */
 
 /* Reduce a vector across all ranks and leave the result on each.
@@ -1341,6 +1343,17 @@ struct coll_args {
      * error sentences, log lines, COLL_TIMELINE and COLL_HISTORY.  Ranks do not compare
      * it. */
     uint64_t user_tag;
+    /* Factors of a reduction with COLL_SUM or COLL_AVG of floating-point or
+     * complex numbers: this rank's input is multiplied by prescale, and the
+     * result by postscale.  0, as 1, is none.  Numbers of 8, 16 and 32 bits are
+     * multiplied in f32 by the factor as an f32, and then rounded to their type;
+     * f64 in f64; a complex number part by part.  COLL_AVG with a postscale
+     * multiplies the sum once, by postscale / ranks.  prescale need not be equal
+     * on all ranks, postscale must be.  An operation of
+     * coll_op_create_premul() takes postscale only, coll_scan() and
+     * coll_exscan() take prescale only.  A prescale needs memory for a copy of
+     * the input, and each pair of factors a plan of its own. */
+    double prescale, postscale;
 };
 
 /* Prepare an operation that can be started many times.

@@ -38,8 +38,7 @@ static int create_premul(const void *scalar, enum coll_type type,
                   coll_type_name(type));
         return COLL_ERR_INVALID;
     }
-    ours.type = type;
-    coll__factor_set(type, scalar, ours.scalar);
+    coll__factor_set(type, scalar, &ours.pre);
     return enter(&ours, op);
 }
 

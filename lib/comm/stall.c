@@ -61,16 +61,18 @@ static int can_end_without(const struct coll_comm *comm,
     case COLL_ALLGATHER:
     case COLL_REDUCE_SCATTER:
     case COLL_ALLTOALL:
-        return !sig->count;
+        return !coll__signature_count(sig);
     case COLL_SCAN:
     case COLL_EXSCAN: /* only the ranks before this one matter */
-        return !sig->count || other > comm->rank;
+        return !coll__signature_count(sig) || other > comm->rank;
     case COLL_REDUCE:
     case COLL_GATHER:
-        return !sig->count || coll__signature_root(sig) != comm->rank;
+        return !coll__signature_count(sig) ||
+               coll__signature_root(sig) != comm->rank;
     case COLL_BROADCAST:
     case COLL_SCATTER:
-        return !sig->count || coll__signature_root(sig) != other;
+        return !coll__signature_count(sig) ||
+               coll__signature_root(sig) != other;
     default:
         return 1;
     }

@@ -45,6 +45,9 @@ void coll__prog_local(struct coll__prog *prog, int i)
             dst, src, step->dst.len, prog->run.stream);
     else if (step->kind == STEP_REDUCE)
         reduce(prog, dst, src, step);
+    else if (prog->op.post.is_set)
+        prog->device->multiply(prog->op.post.type)(dst, dst, step->dst.len,
+                                                   prog->op.post.number);
     else
         prog->scale(dst, step->dst.len, prog->nranks);
 }
@@ -64,8 +67,9 @@ int coll__routes_poll(const struct coll__routes *routes)
     return n;
 }
 
-/* Premul scales all of IN into a buffer of the program before the first step, and the
- * plan reads that buffer as its IN.  A stream scales by itself (stream_engine.c). */
+/* If the input has a factor, all of IN is scaled into a buffer of the program before the
+ * first step, and the plan reads that buffer as its IN.  A stream scales by itself
+ * (stream_engine.c). */
 void coll__prog_start(struct coll__prog *prog,
                       const struct coll__signature *sig, const void *in,
                       void *out, void *stream)
@@ -75,8 +79,8 @@ void coll__prog_start(struct coll__prog *prog,
     prog->run.fault = NULL;
     prog->run.in = in;
     if (prog->scaled && !prog->device->streams)
-        prog->device->multiply(prog->type)(prog->scaled, in, prog->scaled_len,
-                                           prog->op.scalar);
+        prog->device->multiply(prog->op.pre.type)(
+            prog->scaled, in, prog->scaled_len, prog->op.pre.number);
     /* steps only read it */
     prog->run.base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
     prog->run.base[BUF_OUT] = out;

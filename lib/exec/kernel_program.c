@@ -20,7 +20,7 @@ struct planning {
     int met;    /* a wait has covered all steps before this one */
 };
 
-/* The scaled input of a premul is stored behind TMP. */
+/* The scaled input is stored behind TMP. */
 static struct coll__operand operand_of(const struct coll__prog *prog,
                                        const struct coll__span *span)
 {
@@ -87,6 +87,13 @@ static void pass_on(struct planning *p, int i, struct coll__kernel_step *to)
     }
 }
 
+static void set_factor(struct coll__kernel_step *to,
+                       const struct coll__factor *factor)
+{
+    to->type = factor->type;
+    to->scalar = factor->number;
+}
+
 static void plan_step(struct planning *p, int i)
 {
     const struct coll__prog *prog = p->prog;
@@ -95,7 +102,7 @@ static void plan_step(struct planning *p, int i)
     struct coll__operand dst = operand_of(prog, &step->dst),
                          src = operand_of(prog, &step->src);
 
-    *to = (struct coll__kernel_step){.kind = prog_work(step),
+    *to = (struct coll__kernel_step){.kind = prog_work(prog, step),
                                      .dst = dst,
                                      .src = src,
                                      .with = dst,
@@ -113,6 +120,8 @@ static void plan_step(struct planning *p, int i)
             to->src = at_sender(prog, i);
     } else if (step->kind == STEP_SCALE) {
         to->src = dst;
+        if (to->kind == WORK_MULTIPLY)
+            set_factor(to, &prog->op.post);
     }
     if (p->prog->on_stream->fused[i])
         pass_on(p, i, to);
@@ -140,7 +149,7 @@ static void plan_settling(struct planning *p)
 }
 
 /* Add the first step: scale the input. */
-static void plan_premul(struct planning *p)
+static void plan_scaling(struct planning *p)
 {
     const struct coll__prog *prog = p->prog;
     struct coll__kernel_step *to = &p->steps[p->n++];
@@ -149,9 +158,8 @@ static void plan_premul(struct planning *p)
         .kind = WORK_MULTIPLY,
         .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->run.base[BUF_TMP])},
         .src = {PLACE_IN, 0},
-        .len = prog->scaled_len,
-        .type = prog->type,
-        .scalar = prog->op.scalar};
+        .len = prog->scaled_len};
+    set_factor(to, &prog->op.pre);
 }
 
 static void plan_all(struct planning *p)
@@ -169,7 +177,7 @@ static void plan_all(struct planning *p)
             if (!fused[i] || plan->after[e] != i + 1)
                 note_need(&p->needs[plan->after[e]], i);
     if (p->prog->scaled)
-        plan_premul(p);
+        plan_scaling(p);
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind != STEP_ORDER && !(i && fused[i - 1]))
             plan_step(p, i);

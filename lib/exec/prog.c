@@ -183,7 +183,7 @@ static struct coll__prog *prog_new(const struct coll__problem *pb,
     if (!prog->op.fn)
         prog->reduce = prog->device->reduce(pb->type, pb->op);
     prog->scale = prog->device->scale(pb->type);
-    if (prog->op.is_premul)
+    if (prog->op.pre.is_set)
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
     prog->is_p2p = coll__is_p2p(pb->collective);
     prog->by_kernel = to->by_kernel;

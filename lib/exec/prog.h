@@ -64,7 +64,7 @@ struct coll__prog {
     const struct coll__device *device;
     coll__reduce_fn *reduce; /* NULL for the caller's function */
     coll__scale_fn *scale;
-    unsigned char *scaled; /* premul: IN times the scalar, or NULL */
+    unsigned char *scaled; /* IN times op.pre, or NULL */
     size_t scaled_len;
     unsigned char *scratch; /* its own, for TMP and the scaled input; or NULL */
     const struct coll__routes *routes;
@@ -89,14 +89,15 @@ static inline void *prog_at(const struct coll__prog *prog,
 }
 
 /* Return the local work of a step, WORK_ of struct coll__work. */
-static inline int prog_work(const struct coll__step *step)
+static inline int prog_work(const struct coll__prog *prog,
+                            const struct coll__step *step)
 {
     switch (step->kind) {
     case STEP_REDUCE:
     case STEP_RECV_REDUCE:
         return WORK_REDUCE;
     case STEP_SCALE:
-        return WORK_SCALE;
+        return prog->op.post.is_set ? WORK_MULTIPLY : WORK_SCALE;
     default:
         return WORK_COPY;
     }

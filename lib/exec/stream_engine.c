@@ -50,13 +50,14 @@ int coll__prog_reads_direct(const struct coll__prog *prog, int i)
     return q->direct && q->direct[i].len;
 }
 
-/* Does the host do the step?  Of a premul, it does not do the sums. */
+/* Does the host do the reduction?  The factors are another matter. */
 static int is_hosts(const struct coll__prog *prog,
                     const struct coll__step *step)
 {
     struct coll__op op = {.base = prog->op.base};
 
-    return prog_work(step) == WORK_REDUCE && coll__op_is_hosts(&op, prog->type);
+    return prog_work(prog, step) == WORK_REDUCE &&
+           coll__op_is_hosts(&op, prog->type);
 }
 
 /* A fused step is one of the device's kernels. */
@@ -199,13 +200,21 @@ static const void *at_sender(const struct coll__prog *prog, int i)
 
 /* ---- running ------------------------------------------------------------- */
 
+/* Make the work a multiplication of dst in place by the factor for the result. */
+static void set_post(const struct coll__prog *prog, struct coll__work *work)
+{
+    work->src = work->dst;
+    work->is_src_host = work->is_dst_host;
+    work->type = prog->op.post.type;
+    work->scalar = prog->op.post.number;
+}
+
 /* Return the local work of a step; the source of a received message is added later. */
 static struct coll__work work_of(const struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
-
-    return (struct coll__work){
-        .kind = prog_work(step),
+    struct coll__work work = {
+        .kind = prog_work(prog, step),
         .dst = prog_at(prog, &step->dst),
         .src = prog_at(prog, &step->src),
         .with =
@@ -223,6 +232,10 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
         .is_src_host = prog->on_stream->is_host[step->src.buf],
         .is_with_host = prog->on_stream->is_host[step->src.buf],
     };
+
+    if (work.kind == WORK_MULTIPLY)
+        set_post(prog, &work);
+    return work;
 }
 
 /* Return the name of message i for the transport. */
@@ -276,30 +289,30 @@ static int put_step(struct coll__prog *prog, int i)
 }
 
 /* Return the work that scales all of IN first. */
-static struct coll__work premul_of(const struct coll__prog *prog)
+static struct coll__work scaling_of(const struct coll__prog *prog)
 {
     return (struct coll__work){.kind = WORK_MULTIPLY,
                                .dst = prog->scaled,
                                .src = prog->run.in,
                                .len = prog->scaled_len,
-                               .type = prog->type,
-                               .scalar = prog->op.scalar,
+                               .type = prog->op.pre.type,
+                               .scalar = prog->op.pre.number,
                                .is_hosts =
                                    coll__op_is_hosts(&prog->op, prog->type),
                                .stream = prog->run.stream,
                                .is_src_host = prog->on_stream->is_scaled_host};
 }
 
-static int put_premul(struct coll__prog *prog)
+static int put_scaling(struct coll__prog *prog)
 {
-    struct coll__work work = premul_of(prog);
+    struct coll__work work = scaling_of(prog);
 
     return coll__stream_work(prog->routes->streams, &work);
 }
 
 static int put_steps(struct coll__prog *prog)
 {
-    int rc = prog->scaled ? put_premul(prog) : COLL_OK;
+    int rc = prog->scaled ? put_scaling(prog) : COLL_OK;
 
     for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++) {
         rc = put_step(prog, i);
@@ -393,7 +406,7 @@ static int plan_messages(struct coll__prog *prog)
         return COLL_ERR_NOMEM;
     }
     if (prog->scaled)
-        add_work(prog, premul_of(prog), messages, &n);
+        add_work(prog, scaling_of(prog), messages, &n);
     for (int i = 0; i < plan->n_steps; i++)
         add_step(prog, i, messages, &n);
     prog->on_stream->forget = tp->ops->forget;

@@ -32,7 +32,7 @@ struct coll__view; /* lib/plan/view.h */
 struct coll__problem {
     enum coll_collective collective;
     enum coll_type type;
-    enum coll_op op; /* SUM for premul-sum; lib/exec does a premul's scaling */
+    enum coll_op op; /* AVG for a sum with a postscale; lib/exec has factors */
     int is_user_op;  /* use the caller's function; op is then SUM */
     int is_hosts_op; /* the host does its steps also for streams (lib/type/op.h) */
     enum coll__order order;
@@ -74,9 +74,9 @@ static inline int coll__spans_overlap(const struct coll__span *a,
 /* X(name, text, reads src, writes dst) */
 #define COLL_STEP_MAP(X)                                                       \
     X(COPY, "copy", 1, 1)     /* dst = src */                                  \
-    X(ORDER, "order", 1, 1)   /* no bytes: users of dst wait for src */      \
+    X(ORDER, "order", 1, 1)   /* no bytes: users of dst wait for src */        \
     X(REDUCE, "reduce", 1, 1) /* dst = op(dst, src) */                         \
-    X(SCALE, "scale", 0, 1)   /* dst = dst / nranks, for avg */                \
+    X(SCALE, "scale", 0, 1)   /* avg: dst = dst / nranks, or times a factor */ \
     X(SEND, "send", 1, 0)     /* src to peer */                                \
     X(RECV, "recv", 0, 1)     /* dst from peer */                              \
     X(RECV_REDUCE, "recv_reduce", 1, 1) /* dst = op(src, peer's message) */

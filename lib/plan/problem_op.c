@@ -15,7 +15,7 @@ static int order_matters(const struct coll__op *op, enum coll_type type)
 void coll__problem_set_op(const struct coll__op *op, int is_reproducible,
                      struct coll__problem *pb)
 {
-    pb->op = op->base;
+    pb->op = op->post.is_set ? COLL_AVG : op->base;
     pb->is_user_op = op->fn != NULL;
     pb->is_hosts_op = coll__op_is_hosts(op, pb->type);
     if (!op->commutes)
@@ -24,6 +24,6 @@ void coll__problem_set_op(const struct coll__op *op, int is_reproducible,
         pb->order = ORDER_CANONICAL;
     else
         pb->order = ORDER_FREE;
-    if (op->is_premul) /* IN is then a copy */
+    if (op->pre.is_set) /* IN is then a copy */
         pb->in_place = 0;
 }

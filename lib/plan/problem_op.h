@@ -7,8 +7,8 @@
 #include "lib/type/op.h"
 
 /* Set the fields of a reduction's problem that follow from its operation: op,
- * is_user_op, is_hosts_op and order.  A premul operation never works in place; nor does an average
- * of f16 or bf16, which is one (coll__op_for()).
+ * is_user_op, is_hosts_op and order.  An operation with a factor for its input, such as an
+ * average of f16 or bf16 (coll__op_for()), never works in place.
  *
  * Shapes:    pb->type and pb->in_place are set before;
  *            is_reproducible: the caller wants the same bits from each algorithm.

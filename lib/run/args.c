@@ -14,6 +14,7 @@
 #include "lib/type/signature.h"
 #include "lib/util/util.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,9 +124,60 @@ static int check_kind(const struct coll_args *args,
     return COLL_OK;
 }
 
+/* Is it a factor other than 1? */
+static int is_factor(double scale) { return scale != 0 && scale != 1; }
+
+/* Does the factor, as the type has it, mean something? */
+static int is_number(enum coll_type type, double scale)
+{
+    return isfinite(type == COLL_F64 || type == COLL_C128 ? scale
+                                                          : (float)scale);
+}
+
+static int has_factors(const struct coll_args *args)
+{
+    return is_factor(args->prescale) || is_factor(args->postscale);
+}
+
+/* The call has factors, and the operation is for its type. */
+static int check_factors(const struct coll_args *args,
+                         const struct coll__op *op)
+{
+    if (op->fn || (op->base != COLL_SUM && op->base != COLL_AVG))
+        return coll__args_wrong(args, "prescale and postscale are for sum and "
+                                      "avg; make them 0");
+    if (!coll__type_rounds(args->type)) {
+        log_error("api",
+                  "%s: prescale and postscale are for floating-point and "
+                  "complex numbers, not for %s; make them 0",
+                  coll_collective_name(args->collective),
+                  coll_type_name(args->type));
+        return COLL_ERR_INVALID;
+    }
+    if (!is_number(args->type, args->prescale) ||
+        !is_number(args->type, args->postscale)) {
+        log_error("api",
+                  "%s: prescale %g and postscale %g must be finite numbers "
+                  "that %s can hold",
+                  coll_collective_name(args->collective), args->prescale,
+                  args->postscale,
+                  coll_type_name(coll__factor_type(args->type)));
+        return COLL_ERR_INVALID;
+    }
+    if (op->is_premul && is_factor(args->prescale))
+        return coll__args_wrong(args, "premul has a factor for the input; make "
+                                      "prescale 0");
+    if (coll__is_prefix(args->collective) && is_factor(args->postscale))
+        return coll__args_wrong(args, "postscale is for reductions over all "
+                                      "ranks; take prescale");
+    return COLL_OK;
+}
+
 static int check_op(const struct coll_args *args, int n, struct coll__op *op)
 {
-    if (coll__op_for(args->op, args->type, n, op)) {
+    int rc;
+
+    if (coll__op_get(args->op, op)) {
         log_error("api",
                   "%s: %d is no operation; see enum coll_op and "
                   "coll_op_create_user()",
@@ -137,7 +189,7 @@ static int check_op(const struct coll_args *args, int n, struct coll__op *op)
                   "%s: premul was made for %s, not for %s; make one of "
                   "the type that is reduced",
                   coll_collective_name(args->collective),
-                  coll_type_name(op->type), coll_type_name(args->type));
+                  coll_type_name(op->pre.type), coll_type_name(args->type));
         return COLL_ERR_INVALID;
     }
     if (op->base == COLL_AVG && coll__is_prefix(args->collective))
@@ -150,7 +202,8 @@ static int check_op(const struct coll_args *args, int n, struct coll__op *op)
                   coll_type_name(args->type));
         return COLL_ERR_INVALID;
     }
-    return COLL_OK;
+    rc = has_factors(args) ? check_factors(args, op) : COLL_OK;
+    return rc ? rc : coll__op_for(args, n, op);
 }
 
 /* ---- how much ------------------------------------------------------------ */
@@ -302,6 +355,9 @@ int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
     reduces = coll__reduces(args->collective);
     if (reduces && (rc = check_op(args, comm->size, &op)))
         return rc;
+    if (!reduces && has_factors(args))
+        return coll__args_wrong(args, "prescale and postscale are for "
+                                      "reductions; make them 0");
     *pb = (struct coll__problem){.collective = args->collective,
                                  .type = args->type,
                                  .nranks = comm->size,

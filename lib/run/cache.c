@@ -95,13 +95,21 @@ static uint64_t hash_of(const struct coll_comm *comm,
     return hash ^ hash >> 32;
 }
 
+/* Do the two multiply by the same factors? */
+static int same_factors(const struct coll_args *a, const struct coll_args *b)
+{
+    return a->op == b->op && a->prescale == b->prescale &&
+           a->postscale == b->postscale;
+}
+
 /* Has the request this shape?  Reductions compare the operation's handle too: two
  * premul operations have different scalars. */
 static int fits(const struct coll_request *request,
                 const struct coll_args *args, const struct coll__problem *pb)
 {
     return coll__series_of(&request->args) == coll__series_of(args) &&
-           (request->args.op == args->op || !coll__reduces(pb->collective)) &&
+           (same_factors(&request->args, args) ||
+            !coll__reduces(pb->collective)) &&
            coll__same_problem(&request->problem, pb);
 }
 
@@ -162,7 +170,7 @@ static int is_again(const struct coll_request *request,
     const struct coll_args *own = &request->args;
 
     return own->collective == args->collective && own->count == args->count &&
-           own->type == args->type && own->op == args->op &&
+           own->type == args->type && same_factors(own, args) &&
            own->root == args->root && !args->stream && request->is_plain &&
            lie_alike(request, args) &&
            (!request->numbers || same_layout(request, args));

@@ -166,6 +166,8 @@ struct coll__signature coll__request_signature(const struct coll__problem *pb,
     else if (coll__has_counts(pb->collective))
         sig.count =
             digest(pb->in_counts ? pb->in_counts : pb->out_counts, pb->nranks);
+    if (op->post.is_set)
+        coll__signature_set_scale(&sig, op->postscale);
     return sig;
 }
 
@@ -263,8 +265,10 @@ static int set_program(struct coll_request *request,
     if (request->call.is_p2p)
         to.ended = &comm->run->ended;
     request->algorithm = plan.algorithm;
-    coll__op_for(coll__reduces(pb->collective) ? args->op : pb->op, pb->type,
-                 pb->nranks, &op);
+    if (coll__reduces(pb->collective))
+        coll__op_for(args, pb->nranks, &op);
+    else
+        coll__op_get(pb->op, &op);
     own = coll__own_op_bind(&request->own_op, request->call.comm, &op);
     rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc)

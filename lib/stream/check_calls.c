@@ -189,7 +189,7 @@ int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
         return rc;
     call->op.base = call->pb.op;
     if (coll__reduces(args->collective))
-        coll__op_for(args->op, args->type, comm->size, &call->op);
+        coll__op_for(args, comm->size, &call->op);
     rc = check_buffers(call, place);
     return rc ? rc : check_reset(comm, call, place);
 }

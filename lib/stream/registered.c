@@ -67,7 +67,7 @@ int coll__find_registered(const struct coll_comm *comm,
         found[b].off = (size_t)((const unsigned char *)at[b] - reg->base);
         *direct |= 1u << b;
     }
-    if (call->op.is_premul)
+    if (call->op.pre.is_set)
         *direct &= ~(1u << BUF_IN); /* the scaled input is in another buffer */
     return COLL_OK;
 }

@@ -53,7 +53,8 @@ static int is_op(const struct coll__op *a, const struct coll__op *b)
 {
     return a->base == b->base && a->fn == b->fn && a->arg == b->arg &&
            a->commutes == b->commutes && a->is_premul == b->is_premul &&
-           !memcmp(a->scalar, b->scalar, sizeof(a->scalar));
+           coll__same_factor(&a->pre, &b->pre) &&
+           coll__same_factor(&a->post, &b->post);
 }
 
 /* ---- making one ----------------------------------------------------------------- */

@@ -64,7 +64,8 @@ static void put_call(FILE *file, const struct coll__recorder *r,
             ", \"collective\": \"%s\", \"count\": %llu, \"root\": %d, "
             "\"way\": %d",
             coll_collective_name((enum coll_collective)sig->collective),
-            (unsigned long long)sig->count, (int)sig->root, sig->algo_id);
+            (unsigned long long)coll__signature_count(sig), (int)sig->root,
+            sig->algo_id);
     if (user_tag)
         fprintf(file, ", \"user_tag\": %llu", (unsigned long long)user_tag);
     if (times)

@@ -66,21 +66,45 @@ static float widen(enum coll_type type, const void *scalar)
 }
 
 void coll__factor_set(enum coll_type type, const void *scalar,
-                      unsigned char factor[16])
+                      struct coll__factor *out)
 {
     float wide;
 
+    *out = (struct coll__factor){.is_set = 1, .type = type};
     if (coll__factor_type(type) == type) {
-        memcpy(factor, scalar, coll_type_size(type));
+        memcpy(out->number, scalar, coll_type_size(type));
     } else {
         wide = widen(type, scalar);
-        memcpy(factor, &wide, sizeof(wide));
+        memcpy(out->number, &wide, sizeof(wide));
     }
+}
+
+int coll__same_factor(const struct coll__factor *a,
+                      const struct coll__factor *b)
+{
+    return a->is_set == b->is_set && a->type == b->type &&
+           !memcmp(a->number, b->number, sizeof(a->number));
+}
+
+/* Return a factor of elements of a floating-point or complex type. */
+static struct coll__factor real_factor(enum coll_type type, double number)
+{
+    enum coll_type part = type == COLL_C64    ? COLL_F32
+                          : type == COLL_C128 ? COLL_F64
+                                              : type;
+    struct coll__factor factor = {.is_set = 1, .type = part};
+    float narrow = (float)number;
+
+    if (part == COLL_F64)
+        memcpy(factor.number, &number, sizeof(number));
+    else
+        memcpy(factor.number, &narrow, sizeof(narrow));
+    return factor;
 }
 
 /* Return the m that an average of n ranks divides its input by; 1: of this type it does
  * not. */
-static float power_of(enum coll_type type, int n)
+static double power_of(enum coll_type type, int n)
 {
     switch (type) {
     case COLL_F16:
@@ -96,18 +120,25 @@ static float power_of(enum coll_type type, int n)
     }
 }
 
-int coll__op_for(enum coll_op op, enum coll_type type, int n,
-                 struct coll__op *out)
+int coll__op_for(const struct coll_args *args, int n, struct coll__op *out)
 {
-    float factor = 1 / power_of(type, n);
-    int rc = coll__op_get(op, out);
+    double pre = args->prescale ? args->prescale : 1;
+    double post = args->postscale ? args->postscale : 1, m;
+    int has_post = post != 1, rc = coll__op_get(args->op, out);
 
-    if (rc == COLL_OK && out->base == COLL_AVG && factor != 1) {
-        out->is_premul = 1;
-        out->type = type;
-        memcpy(out->scalar, &factor, sizeof(factor));
+    if (rc)
+        return rc;
+    out->postscale = has_post ? (float)post : 0;
+    if (out->base == COLL_AVG) {
+        m = power_of(args->type, n);
+        pre /= m;
+        post *= m / n;
     }
-    return rc;
+    if (pre != 1)
+        out->pre = real_factor(args->type, pre);
+    if (has_post)
+        out->post = real_factor(args->type, post);
+    return COLL_OK;
 }
 
 /* ---- types ----------------------------------------------------------------- */
@@ -164,7 +195,7 @@ static int kinds_of(const struct coll__op *op)
 int coll__op_takes(const struct coll__op *op, enum coll_type type)
 {
     if (op->is_premul)
-        return op->type == type;
+        return op->pre.type == type;
     return op->fn || (kinds_of(op) & (int)coll__type_kind(type));
 }
 
@@ -188,9 +219,11 @@ int coll__op_is_hosts(const struct coll__op *op, enum coll_type type)
 
 uint8_t coll__op_code(const struct coll__op *op)
 {
-    if (op->is_premul && op->base != COLL_AVG)
-        return COLL__SIGNATURE_PREMUL;
-    return op->fn ? COLL__SIGNATURE_USER : (uint8_t)op->base;
+    uint8_t code = op->is_premul ? COLL__SIGNATURE_PREMUL
+                   : op->fn      ? COLL__SIGNATURE_USER
+                                 : (uint8_t)op->base;
+
+    return op->post.is_set ? code | COLL__SIGNATURE_SCALED : code;
 }
 
 /* ---- making them --------------------------------------------------------- */

@@ -11,14 +11,22 @@
 
 #define COLL__OPS_MAX 1000u /* operations of callers at a time */
 
+/* What elements are multiplied by. */
+struct coll__factor {
+    int is_set;
+    enum coll_type type; /* of the elements, or of the parts of complex ones */
+    unsigned char number[16]; /* of coll__factor_type(type) */
+};
+
 struct coll__op {
     enum coll_op base; /* SUM for the caller's own */
     coll_user_fn *fn;  /* NULL: base's kernel */
     void *arg;
     int commutes;
-    int is_premul; /* multiply IN by scalar first; for `type` only */
-    enum coll_type type;
-    unsigned char scalar[16]; /* of type coll__factor_type(type) */
+    int is_premul; /* of coll_op_create_premul(); for pre.type only */
+    /* Of IN; and of the result, then an average is not divided. */
+    struct coll__factor pre, post;
+    float postscale; /* the call's, if post is set */
 };
 
 /* Narrow floats are multiplied by an f32, other types by a number of their own. */
@@ -38,24 +46,28 @@ static inline enum coll_type coll__factor_type(enum coll_type type)
  */
 int coll__op_get(enum coll_op op, struct coll__op *out);
 
-/* Look an operation up, as one on `type` by n ranks.
+/* Look a call's operation up, with its factors on n ranks: those of prescale and
+ * postscale, which the operation and the type allow, and those of an average.
  *
- * An average of floats of 8 or 16 bits is a premul, so that no sum overflows, whatever
- * the algorithm and the order: each rank multiplies its input by 1 / m, where m is the
- * least power of two with m >= n (half.h: power_for()), and STEP_SCALE divides the sum by
- * n / m.  A product with a power of two is exact, unless it is less than the least normal
- * number (2^-14 in f16): then it is rounded to a multiple of 2^-24, and the average may
+ * An average of floats of 8 or 16 bits multiplies its input, so that no sum overflows,
+ * whatever the algorithm and the order: each rank multiplies its input by 1 / m, where m
+ * is the least power of two with m >= n (half.h: power_for()), and STEP_SCALE divides the
+ * sum by n / m.  A product with a power of two is exact, unless it is less than the least
+ * normal number (2^-14 in f16): then it is rounded to a multiple of 2^-24, and the average may
  * be off by m / 2 of these.  Sums in f32 would not lose that, but they would double the bytes
  * between the ranks, and each plan would need a second type.
  *
  * Errors:    as coll__op_get().
  */
-int coll__op_for(enum coll_op op, enum coll_type type, int n,
-                 struct coll__op *out);
+int coll__op_for(const struct coll_args *args, int n, struct coll__op *out);
 
-/* Write a scalar of `type`, which has numbers, as one of coll__factor_type(type). */
+/* Set out to a scalar of `type`, which has numbers. */
 void coll__factor_set(enum coll_type type, const void *scalar,
-                      unsigned char factor[16]);
+                      struct coll__factor *out);
+
+/* Are they equal? */
+int coll__same_factor(const struct coll__factor *a,
+                      const struct coll__factor *b);
 
 /* Enter a copy of a caller's operation into the table; *out is its handle.
  *

@@ -5,11 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *op_name(uint8_t op)
+static const char *op_name(int op)
 {
     if (op == COLL__SIGNATURE_PREMUL)
         return "premul";
     return op == COLL__SIGNATURE_USER ? "user" : coll_op_name((enum coll_op)op);
+}
+
+/* Describe the operation: ", sum", ", sum, postscale 0.5". */
+static size_t describe_op(const struct coll__signature *sig, char *text,
+                          size_t len)
+{
+    size_t n = (size_t)snprintf(text, len, ", %s",
+                                op_name(sig->op & ~COLL__SIGNATURE_SCALED));
+
+    if (sig->op & COLL__SIGNATURE_SCALED)
+        n += (size_t)snprintf(text + n, len - n, ", postscale %.9g",
+                              (double)coll__signature_scale(sig));
+    return n;
 }
 
 /* Describe the digest that the root field holds, if it holds one. */
@@ -33,15 +46,15 @@ static void describe_more(const struct coll__signature *sig, char *text,
     text[0] = '\0';
     switch ((enum coll_collective)sig->collective) {
     case COLL_ALLREDUCE:
-        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        n = describe_op(sig, text, len);
         describe_places(sig, text + n, len - n);
         break;
     case COLL_SCAN:
     case COLL_EXSCAN:
-        snprintf(text, len, ", %s", op_name(sig->op));
+        describe_op(sig, text, len);
         break;
     case COLL_REDUCE_SCATTER:
-        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        n = describe_op(sig, text, len);
         describe_places(sig, text + n, len - n);
         break;
     case COLL_ALLGATHER:
@@ -49,14 +62,15 @@ static void describe_more(const struct coll__signature *sig, char *text,
         describe_places(sig, text, len);
         break;
     case COLL_REDUCE:
-        snprintf(text, len, ", %s, root %d", op_name(sig->op), sig->root);
+        n = describe_op(sig, text, len);
+        snprintf(text + n, len - n, ", root %d", sig->root);
         break;
     case COLL_REDUCE_SCATTERV:
-        n = (size_t)snprintf(text, len, ", %s", op_name(sig->op));
+        n = describe_op(sig, text, len);
         /* fall through */
     case COLL_ALLGATHERV: /* counts */
         snprintf(text + n, len - n, ", counts with digest %08x",
-                 (unsigned)(sig->count >> 32));
+                 (unsigned)coll__signature_count(sig));
         break;
     case COLL_BROADCAST:
         n = (size_t)snprintf(text, len, ", root %d", coll__signature_root(sig));
@@ -98,7 +112,7 @@ void coll__signature_describe(const struct coll__signature *sig, char *text,
     enum coll_collective collective = (enum coll_collective)sig->collective;
     const char *name = coll_collective_name(collective);
     const char *type = coll_type_name((enum coll_type)sig->type);
-    unsigned long long seq = sig->seq, count = sig->count;
+    unsigned long long seq = sig->seq, count = coll__signature_count(sig);
     const char *where = sig->series == SERIES_HOST ? "" : " on a stream";
     char more[96];
 

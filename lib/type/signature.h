@@ -6,6 +6,8 @@
 
 #include "include/coll/coll.h"
 
+#include <string.h>
+
 /* The operations of a communicator are numbered in the order of their calls, in several
  * series.  HOST: operations on buffers of the host.  STREAM: operations that streams carry
  * out; their order among the host's differs between ranks.  COMPARED: with COLL_CHECK
@@ -30,8 +32,10 @@ struct coll__signature {
         root; /* for allreduces fused into one, a digest of their lengths; for
                    * SERIES_COMPARED, coll__signature_places(); else 0 if there is no
                    * root */
-    uint64_t count; /* the count; for allgatherv and reduce_scatterv a digest of all
-                     * counts; 0 if ranks know only their own counts */
+    uint64_t
+        count; /* the count; for allgatherv and reduce_scatterv a digest of all
+                     * counts; 0 if ranks know only their own counts; or half of that and
+                     * COLL__SIGNATURE_SCALED */
 };
 
 /* Both ranks stamp a point-to-point message as SEND: root is the receiver, seq counts the
@@ -100,8 +104,39 @@ static inline int coll__has_counts(enum coll_collective collective)
 
 /* sig.op of a caller's own operation.  Handles differ between processes, so ranks
  * compare only its kind. */
-#define COLL__SIGNATURE_PREMUL 0xfe
-#define COLL__SIGNATURE_USER 0xff
+#define COLL__SIGNATURE_PREMUL 0x7e
+#define COLL__SIGNATURE_USER 0x7f
+
+/* This bit of sig.op: the result is multiplied by a postscale.  It is in the upper half of
+ * the count field, as an f32; of the count or digest there is only the lower half. */
+#define COLL__SIGNATURE_SCALED 0x80
+
+static inline void coll__signature_set_scale(struct coll__signature *sig,
+                                             float postscale)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &postscale, sizeof(bits));
+    sig->count = (uint64_t)bits << 32 | (uint32_t)sig->count;
+}
+
+/* Return the postscale; 0: there is none. */
+static inline float coll__signature_scale(const struct coll__signature *sig)
+{
+    uint32_t bits = (uint32_t)(sig->count >> 32);
+    float postscale;
+
+    if (!(sig->op & COLL__SIGNATURE_SCALED))
+        return 0;
+    memcpy(&postscale, &bits, sizeof(bits));
+    return postscale;
+}
+
+/* Return the count, as far as the signature has it. */
+static inline uint64_t coll__signature_count(const struct coll__signature *sig)
+{
+    return sig->op & COLL__SIGNATURE_SCALED ? (uint32_t)sig->count : sig->count;
+}
 
 /* The digest of registered buffers, coll__signature_places(), has 31 bits and takes the
  * place of the root.  If the operation has a root, the field holds the digest's upper

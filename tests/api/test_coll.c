@@ -97,9 +97,10 @@ static int start_one(struct player *p, struct work *w,
                      struct coll_request **request)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
+    struct oracle_op op = oracle_draw_request(&p->state, p->me->size);
     struct coll_args args;
 
-    draw(p, w);
+    work_init(w, &op, p->me->rank, &p->handles, oracle_random(&p->own, 2) == 0);
     args = work_args(w);
     if (draw_algorithm(p, &args, &info))
         return 1;

@@ -35,44 +35,6 @@ static void add(const void *left, const void *right, void *out, size_t count,
         ++*(int *)arg;
 }
 
-/* 1 / m for the least power of two m that is not less than the number of ranks. */
-START_TEST(averages_of_narrow_floats_scale_their_input)
-{
-    static const struct {
-        int n;
-        float factor;
-    } cases[] = {{2, 0.5f},     {3, 0.25f},     {4, 0.25f},      {5, 0.125f},
-                 {16, 0.0625f}, {17, 0.03125f}, {65, 0.0078125f}};
-    struct coll__op op;
-    float got;
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ck_assert(!coll__op_for(COLL_AVG, COLL_F16, cases[i].n, &op));
-        memcpy(&got, op.scalar, sizeof(got));
-        ck_assert(op.is_premul && op.base == COLL_AVG);
-        ck_assert(got == cases[i].factor);
-        ck_assert_uint_eq(coll__op_code(&op), COLL_AVG);
-        ck_assert(!coll__op_for(COLL_AVG, COLL_BF16, cases[i].n, &op));
-        memcpy(&got, op.scalar, sizeof(got));
-        ck_assert(op.is_premul && got == cases[i].factor);
-        ck_assert(!coll__op_for(COLL_AVG, COLL_F32, cases[i].n, &op));
-        ck_assert(!op.is_premul);
-        ck_assert(!coll__op_for(COLL_SUM, COLL_F16, cases[i].n, &op));
-        ck_assert(!op.is_premul);
-    }
-    ck_assert(!coll__op_for(COLL_AVG, COLL_F16, 1, &op) && !op.is_premul);
-    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E4M3, 5, &op) && op.is_premul);
-    memcpy(&got, op.scalar, sizeof(got));
-    ck_assert(got == 0.125f);
-    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E4M3, 5000, &op));
-    memcpy(&got, op.scalar, sizeof(got));
-    ck_assert(got == 1 / 512.f);
-    ck_assert(!coll__op_for(COLL_AVG, COLL_F8E5M2, 5000, &op));
-    memcpy(&got, op.scalar, sizeof(got));
-    ck_assert(got == 1 / 8192.f);
-}
-END_TEST
-
 START_TEST(a_handle_stands_for_what_was_made)
 {
     double half = 0.5, got;
@@ -86,8 +48,9 @@ START_TEST(a_handle_stands_for_what_was_made)
     ck_assert_str_eq(coll_op_name(premul), "premul");
     ck_assert_str_eq(coll_op_name(user), "user");
     ck_assert(!coll__op_get(premul, &op));
-    memcpy(&got, op.scalar, sizeof(got));
-    ck_assert(op.is_premul && op.base == COLL_SUM && got == 0.5);
+    memcpy(&got, op.pre.number, sizeof(got));
+    ck_assert(op.is_premul && op.pre.is_set && op.base == COLL_SUM &&
+              got == 0.5);
     ck_assert(coll__op_takes(&op, COLL_F64) && !coll__op_takes(&op, COLL_F32));
     ck_assert(!coll__op_get(user, &op));
     ck_assert(op.fn == add && op.arg == &arg && op.commutes == 1);
@@ -552,7 +515,6 @@ int main(void)
 
     patient_timeout(40);
     tcase_set_timeout(c, 8 * DEADLINE);
-    tcase_add_test(c, averages_of_narrow_floats_scale_their_input);
     tcase_add_test(c, a_handle_stands_for_what_was_made);
     tcase_add_test(
         c, a_destroyed_handle_is_noticed_though_its_slot_is_used_again);

@@ -84,15 +84,12 @@ static void perfect_tree(coll__reduce_fn *combine, unsigned char **operand,
 static void scale_operand(const struct data *d, int p, unsigned char *operand,
                           size_t len)
 {
-    unsigned char *in = malloc(len);
+    struct coll_args args = {.op = d->op, .type = d->type};
     struct coll__op op;
 
-    if (d->op == COLL_AVG && !coll__op_for(d->op, d->type, p, &op) &&
-        op.is_premul) {
-        memcpy(in, operand, len);
-        coll__device_host.multiply(d->type)(operand, in, len, op.scalar);
-    }
-    free(in);
+    if (d->op == COLL_AVG && !coll__op_for(&args, p, &op) && op.pre.is_set)
+        coll__device_host.multiply(d->type)(operand, operand, len,
+                                            op.pre.number);
 }
 
 /* want = the canonical tree over in[0 .. p). */

@@ -25,23 +25,21 @@ static struct bench_case make_case(int type, int op, int ranks)
 /* Reduce all ranks' inputs: upwards, downwards, or by pairs first. */
 static void reduce(struct bench_case *c, int order, char *out, char *in)
 {
-    static char scaled[COUNT * 16];
+    struct coll_args args = {.op = c->op, .type = c->type};
     size_t len = c->count * coll_type_size(c->type);
     coll__reduce_fn *op = coll__host_reduce(c->type, c->op);
     struct coll__op kind;
 
-    coll__op_for(c->op, c->type, c->ranks, &kind);
+    coll__op_for(&args, c->ranks, &kind);
     for (int i = 0; i < c->ranks; i++) {
         c->rank = order ? c->ranks - 1 - i : i;
         bench_allreduce.fill(c, in);
-        if (kind.is_premul)
-            coll__host_multiply(c->type)(scaled, in, len, kind.scalar);
-        else
-            memcpy(scaled, in, len);
+        if (kind.pre.is_set)
+            coll__host_multiply(c->type)(in, in, len, kind.pre.number);
         if (!i)
-            memcpy(out, scaled, len);
+            memcpy(out, in, len);
         else
-            op(out, out, scaled, len);
+            op(out, out, in, len);
     }
     if (c->op == COLL_AVG)
         coll__host_scale(c->type)(out, len, c->ranks);

@@ -219,13 +219,12 @@ int stream_make(const struct coll__algo *algo, const struct deed *d,
     if (rc)
         return rc;
     if (coll__reduces(d->op.collective))
-        coll__op_for(d->pb.op, d->pb.type, d->pb.nranks, &op);
+        coll__op_for(&(struct coll_args){.op = d->pb.op, .type = d->pb.type},
+                     d->pb.nranks, &op);
     if (d->op.own == OWN_PREMUL) {
         int64_t scalar[2] = {1 + d->pb.rank % 3}; /* an i64 */
 
-        op.is_premul = 1;
-        op.type = d->pb.type;
-        memcpy(op.scalar, scalar, sizeof(op.scalar));
+        coll__factor_set(d->pb.type, scalar, &op.pre);
     }
     rc = coll__prog_create(&d->pb, &plan, &to, prog);
     if (rc == COLL_OK) {

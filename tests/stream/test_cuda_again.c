@@ -99,6 +99,17 @@ static int scale(const struct device_rank *r, float by, int more)
     return !coll_op_destroy(call.host.op) && is_well;
 }
 
+static int scale_call(const struct device_rank *r, double prescale,
+                      double postscale, int more)
+{
+    struct device_call call = first;
+
+    call.host.type = COLL_F32;
+    call.host.prescale = prescale;
+    call.host.postscale = postscale;
+    return costs(r, &call, more);
+}
+
 static int scale_all(struct world_rank *me)
 {
     struct device_rank r;
@@ -106,6 +117,10 @@ static int scale_all(struct world_rank *me)
     WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, scale(&r, 2, 1) && scale(&r, 3, 1));
     WORLD_CHECK(me, scale(&r, 2, 0) && scale(&r, 3, 0));
+    for (int more = 1; more >= 0; more--)
+        WORLD_CHECK(me, scale_call(&r, 0, 2, more) &&
+                            scale_call(&r, 0, 3, more) &&
+                            scale_call(&r, 3, 2, more));
     return device_leave(&r);
 }
 

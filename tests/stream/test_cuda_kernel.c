@@ -383,6 +383,43 @@ static int each_reduction(struct rank *k, enum coll_type type, enum coll_op op)
     return 0;
 }
 
+/* Factors for the input and for the result, in each type that has them. */
+static int scaled(struct world_rank *me)
+{
+    static const enum coll_type types[] = {COLL_F16, COLL_BF16, COLL_F32,
+                                           COLL_F64, COLL_C64,  COLL_C128};
+    static const enum coll_collective how[] = {
+        COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_REDUCE};
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    for (size_t i = 0; i < 4 * ARRAY_LEN(types); i++) {
+        struct device_call call = {
+            .count = 1 + 700 * (i % 3),
+            .in_place = (int)(i % 2),
+            .host = {.collective = how[i % ARRAY_LEN(how)],
+                     .type = types[i / 4],
+                     .op = i % 4 == 3 ? COLL_AVG : COLL_SUM,
+                     .prescale = i % 4 ? 0.7 + me->rank : 0,
+                     .postscale = i % 4 == 1 ? 0 : 1 / 3.}};
+
+        WORLD_CHECK(me, !call_and_launch(&k, &call));
+    }
+    return leave(&k);
+}
+
+/* _i: ranks, from 1 on; by streams and as kernels, which reach each other or not */
+START_TEST(calls_with_factors_give_what_the_host_gives)
+{
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    setenv("FAKE_CUDA_IPC", _i % 3 ? "1" : "0", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 3 == 1 ? "kernel" : "stream", 1);
+    setenv("COLL_REPRODUCIBLE", "1", 1);
+    coll__limit_assume(LIMIT_CUDA_SLOT, 4 << 10);
+    ck_assert_int_eq(device_fork(1 + _i / 2, scaled, NULL), 0);
+}
+END_TEST
+
 /* Operations without a kernel of the GPU, and those beside them that have one. */
 static int hosts_steps(struct world_rank *me)
 {
@@ -429,6 +466,7 @@ int main(void)
     tcase_add_test(tc, programs_of_old_shapes_make_room_and_graphs_keep_theirs);
     tcase_add_loop_test(tc, the_first_call_may_be_captured, 0, 4);
     tcase_add_loop_test(tc, what_the_host_does_for_a_stream_is_right, 0, 8);
+    tcase_add_loop_test(tc, calls_with_factors_give_what_the_host_gives, 0, 8);
     tcase_add_loop_test(tc, kernels_that_wait_go_on_when_a_rank_fails, 0,
                         N_WAYS);
     suite_add_tcase(suite, tc);

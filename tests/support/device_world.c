@@ -391,11 +391,26 @@ void device_free(const struct device_rank *r, struct device_call *call)
 
 /* ---- calls ------------------------------------------------------------------- */
 
+/* A call with factors: a request, which may be destroyed while a graph has its work. */
+static int do_request(const struct coll_args *a, struct coll_comm *comm)
+{
+    struct coll_request *request;
+    int rc = coll_request_create(a, comm, &request);
+
+    if (rc)
+        return rc;
+    rc = coll_start(request);
+    if (rc == COLL_OK)
+        rc = coll_wait(request, 0);
+    return rc ? rc : coll_request_destroy(request);
+}
+
 int device_do(const struct coll_args *a, struct coll_comm *comm)
 {
     if (a->collective == COLL_SEND)
         return coll_send(a->in, a->count, a->type, a->root, comm, a->stream);
     if (a->collective == COLL_RECV)
         return coll_recv(a->out, a->count, a->type, a->root, comm, a->stream);
-    return work_call_with(a, comm);
+    return a->prescale != 0 || a->postscale != 0 ? do_request(a, comm)
+                                                 : work_call_with(a, comm);
 }

@@ -18,7 +18,7 @@ boot_world = %D%/boot_world.c %D%/boot_world.h
 noinst_LTLIBRARIES += libworld.la liboracle.la
 libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/work.c %D%/work.h
 libworld_la_LIBADD = liboracle.la
-liboracle_la_SOURCES = %D%/oracle.c %D%/oracle.h %D%/parts.h
+liboracle_la_SOURCES = %D%/oracle.c %D%/oracle_draw.c %D%/oracle.h %D%/parts.h
 liboracle_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 
 # the tests of a program in several processes

@@ -17,12 +17,6 @@
 #define BLOCK                                                                  \
     512 /* elements that are made before they are copied or compared */
 
-unsigned oracle_random(uint64_t *state, unsigned n)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)(*state >> 33) % n;
-}
-
 /* Whole numbers are exact up to 8 or 16 only. */
 static int is_small_float(enum coll_type type)
 {
@@ -35,6 +29,8 @@ int oracle_is_exact(const struct oracle_op *op)
 
     if (op->own == OWN_PREMUL)
         return !is_small_float(op->type) && is_number(op->type);
+    if (op->own == OWN_SCALED)
+        return !is_small_float(op->type) && coll__type_rounds(op->type);
     if (op->own)
         return 1;
     return coll__op_takes(&base, op->type) &&
@@ -62,26 +58,6 @@ static int has_counts(const struct oracle_op *op)
            op->collective == COLL_REDUCE_SCATTERV ||
            op->collective == COLL_ALLTOALLV ||
            op->collective == COLL_GATHERV || op->collective == COLL_SCATTERV;
-}
-
-struct oracle_op oracle_draw(uint64_t *state, int size)
-{
-    static const unsigned limits[] = {1, 2, 10, 100, 3000, 100000};
-    struct oracle_op op = {.size = size};
-
-    op.collective = coll__of_all((int)oracle_random(state, COLL__N_OF_ALL));
-    op.type = (enum coll_type)oracle_random(state, COLL_N_TYPES);
-    do {
-        op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
-        if (reduces(&op) && oracle_random(state, 3) == 0)
-            op.own = (enum oracle_own)oracle_random(state, N_OWNS);
-    } while (!oracle_is_exact(&op));
-    op.root = (int)oracle_random(state, (unsigned)size);
-    op.count = oracle_random(state, limits[oracle_random(state, 6)]);
-    op.seed = oracle_random(state, 1u << 30);
-    if (op.collective == COLL_BARRIER)
-        op.count = 0;
-    return op;
 }
 
 /* ---- elements ------------------------------------------------------------ */
@@ -220,6 +196,21 @@ static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
 
 static int64_t scalar_of(int rank) { return 1 + rank % 3; }
 
+double oracle_prescale(const struct oracle_op *op, int rank)
+{
+    return op->own == OWN_SCALED ? (double)scalar_of(rank) : 0;
+}
+
+double oracle_postscale(const struct oracle_op *op)
+{
+    return op->own == OWN_SCALED && !coll__is_prefix(op->collective) ? 2 : 0;
+}
+
+static int has_scalar(const struct oracle_op *op)
+{
+    return op->own == OWN_PREMUL || op->own == OWN_SCALED;
+}
+
 /* Two maps x -> a x + b after each other, a and b being the halves of an
  * integer: it matters which is first.  For others: the first that is not 0. */
 static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
@@ -246,7 +237,7 @@ static int64_t truncate(enum coll_type type, int64_t value)
 static int64_t combine_own(const struct oracle_op *op, int64_t all,
                            int64_t next, int rank)
 {
-    if (op->own == OWN_PREMUL)
+    if (has_scalar(op))
         return all + scalar_of(rank) * next;
     if (op->own == OWN_COMMUTES)
         return next > all ? next : all;
@@ -313,7 +304,7 @@ static int64_t reduced(const struct oracle_op *op, int n, int q, size_t i)
 {
     int64_t all = input(op, 0, q, i);
 
-    if (op->own == OWN_PREMUL)
+    if (has_scalar(op))
         all *= scalar_of(0);
     if (op->own == OWN_ORDERED)
         all = truncate(op->type, all);
@@ -325,6 +316,8 @@ static int64_t reduced(const struct oracle_op *op, int n, int q, size_t i)
               : is_power(op)          ? all + next
                                       : combine(op->op, all, next);
     }
+    if (oracle_postscale(op) != 0)
+        all *= (int64_t)oracle_postscale(op);
     return !op->own && op->op == COLL_AVG ? all / op->size : all;
 }
 

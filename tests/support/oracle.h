@@ -18,7 +18,10 @@ enum oracle_own {
     OWN_PREMUL,   /* rank r multiplies by 1 + r % 3 */
     OWN_COMMUTES, /* a function: the larger one */
     OWN_ORDERED,  /* a function that does not commute */
-    N_OWNS
+    N_OWNS,
+    OWN_SCALED =
+        N_OWNS /* a sum with the factors oracle_prescale() and _postscale(); of no
+                         * handle, and for requests only */
 };
 
 /* One operation of a random run; equal on every rank. */
@@ -41,6 +44,13 @@ struct oracle_layout {
 
 /* Draw an operation of all ranks (no send or receive); *state moves on. */
 struct oracle_op oracle_draw(uint64_t *state, int size);
+
+/* Draw one for a request. */
+struct oracle_op oracle_draw_request(uint64_t *state, int size);
+
+/* A rank's factors; 0: none. */
+double oracle_prescale(const struct oracle_op *op, int rank);
+double oracle_postscale(const struct oracle_op *op);
 
 /* Is the operation defined for the type, and are its results exact? */
 int oracle_is_exact(const struct oracle_op *op);

@@ -88,7 +88,9 @@ void work_init(struct work *w, const struct oracle_op *op, int rank,
 
     *w = (struct work){.op = *op, .handle = op->op};
     if (op->own)
-        w->handle = handles->own[op->own][op->type];
+        w->handle =
+            op->own == OWN_SCALED ? COLL_SUM : handles->own[op->own][op->type];
+    w->prescale = oracle_prescale(op, rank);
     oracle_layout(op, rank, 0, &w->in_at);
     oracle_layout(op, rank, 1, &w->out_at);
     w->are_packed = is_packed(&w->in_at) && is_packed(&w->out_at);
@@ -187,7 +189,9 @@ struct coll_args work_args(const struct work *w)
                              .root = w->op.root,
                              .in = w->in,
                              .out = w->out,
-                             .count = w->op.count};
+                             .count = w->op.count,
+                             .prescale = w->prescale,
+                             .postscale = oracle_postscale(&w->op)};
     int is_packed = w->are_packed;
 
     switch (w->op.collective) {

@@ -9,6 +9,7 @@
 struct work {
     struct oracle_op op;
     enum coll_op handle; /* what stands for op.op or op.own */
+    double prescale;     /* this rank's; 0: none */
     struct oracle_layout in_at, out_at;
     unsigned char *in, *out, *room; /* room: of both, in place */
     size_t out_len;                 /* bytes, with the gaps */
