@@ -86,9 +86,15 @@ class View(Operations):
         self._comm, self._make, self._options = comm, make, options
         self.rank, self.size = comm.rank, comm.size
 
-    def __call__(self, algo: str | None = None, background: bool = False) -> View:
-        """Return this view with an algorithm, or with a thread that moves requests on."""
-        return View(self._comm, self._make, algo=algo, background=background)
+    def __call__(
+        self, algo: str | None = None, background: bool = False, **factors: float
+    ) -> View:
+        """Return this view with an algorithm, or with a thread that moves requests on.
+
+        prescale=0.5 multiplies this rank's input of a sum or average of floats by 0.5, and
+        postscale=0.5 the result.
+        """
+        return View(self._comm, self._make, algo=algo, background=background, **factors)
 
     def _do(self, call: Call) -> Any:
         return self._make(self._comm, call, args_of(call, **self._options))

@@ -274,6 +274,9 @@ def test_requests(comm):
     for one in running:
         equal(one.wait(), [[r, r] for r in range(comm.size)])
     comm.start.barrier().wait()
+    scaled = comm.start(prescale=0.5, postscale=3).allreduce(numpy.full(3, 2.0))
+    equal(scaled.wait(), numpy.full(3, 3.0 * comm.size))
+    raises(TypeError, "no scale: use", comm.start(scale=2).allreduce, mine)
 
 
 def test_await(comm):
