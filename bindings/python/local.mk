@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The Python package: in the tarball always, installed with configure --with-python.
 python_package = %D%/libcoll/__init__.py %D%/libcoll/_buffers.py %D%/libcoll/_calls.py \
-	%D%/libcoll/_interrupt.py %D%/libcoll/_lib.py %D%/libcoll/_notices.py %D%/libcoll/_torch_work.py \
-	%D%/libcoll/_types.py %D%/libcoll/comm.py %D%/libcoll/errors.py %D%/libcoll/ops.py \
+	%D%/libcoll/_interrupt.py %D%/libcoll/_lib.py %D%/libcoll/_notices.py %D%/libcoll/_tensors.py \
+	%D%/libcoll/_torch_work.py %D%/libcoll/_types.py %D%/libcoll/comm.py %D%/libcoll/errors.py %D%/libcoll/ops.py \
 	%D%/libcoll/process.py %D%/libcoll/py.typed %D%/libcoll/request.py \
 	%D%/libcoll/torch.py
 EXTRA_DIST += $(python_package) %D%/README.md %D%/entry_points.txt %D%/libcoll_torch.py \

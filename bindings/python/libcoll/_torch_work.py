@@ -22,6 +22,7 @@ import torch.distributed as dist
 
 from . import _notices
 from ._calls import Status
+from ._tensors import spread
 from .comm import Communicator
 from .errors import Error
 
@@ -98,7 +99,7 @@ class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
                 if self._requests:
                     return False
                 for tensors, flat in self._finish:
-                    _spread(flat, tensors)
+                    spread(flat, tensors)
             except Exception as error:  # it goes to who waits
                 self._error = Failure(f"libcoll: {error}")
                 self._error.__cause__ = error
@@ -171,12 +172,6 @@ class Work(getattr(dist, "Work", None) or dist._Work):  # type: ignore[misc]
     def _forget(self) -> None:
         with contextlib.suppress(ValueError, IndexError):
             self._engine.kept.remove(self)
-
-
-def _spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
-    """Copy the parts of a flat tensor to where they belong."""
-    for part, tensor in zip(flat.split([t.numel() for t in tensors]), tensors):
-        tensor.detach().copy_(part.view(tensor.shape))
 
 
 class _Completer:

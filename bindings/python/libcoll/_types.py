@@ -23,7 +23,7 @@ _KINDS.update(dict.fromkeys("efdg", "f"))
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _DLPACK_NAMES = {4: "bfloat16", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 # what ml_dtypes and DLPack call types that numpy lacks, and how libcoll's names begin
-_EXTENDED = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+EXTENDED = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
 
 
 def _find(kind: str, size: int) -> int | None:
@@ -37,7 +37,7 @@ def _find(kind: str, size: int) -> int | None:
 
 
 def _named(name: str) -> int | None:
-    start = _EXTENDED.get(name, "?")
+    start = EXTENDED.get(name, "?")
     return next((code for code, n in enumerate(NAMES) if n.startswith(start)), None)
 
 
@@ -96,7 +96,7 @@ def dtype_of(code: int) -> Any:
     if "_" in name:  # a pair, such as f32_i32
         value, index = (f"{part[0]}{int(part[1:]) // 8}" for part in name.split("_"))
         return numpy().dtype([("value", value), ("index", index)], align=True)
-    for extended, start in _EXTENDED.items():
+    for extended, start in EXTENDED.items():
         if name.startswith(start):
             try:
                 import ml_dtypes

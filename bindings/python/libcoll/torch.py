@@ -21,10 +21,10 @@ import torch.distributed as dist
 from libcoll_torch import DEVICES, register
 from torch._C import _distributed_c10d as c10d
 
-from . import _types
 from ._buffers import Buffer
 from ._calls import ANY, Status
-from ._torch_work import Engine, Failure, Work, _spread, seconds
+from ._tensors import counts_of, numbers, reduction_of, span, spread, units
+from ._torch_work import Engine, Failure, Work, seconds
 from .comm import Communicator
 from .errors import Error, InvalidError, UnsupportedError
 from .ops import Op
@@ -32,88 +32,23 @@ from .process import unique_id
 
 _KEY = "libcoll"  # of the id in the group's store
 
-_NAMES = {"i8": "int8", "u8": "uint8", "f16": "float16", "bf16": "bfloat16", "bool": "bool"}
-_NAMES.update({"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f32": "float32"})
-_NAMES.update({"f64": "float64", **{f"{k[0]}{n}": f"{k}{n}" for k in ("int", "uint")
-                                    for n in (16, 32, 64)}})  # fmt: skip
-_TYPES = {
-    getattr(torch, _NAMES[name]): code
-    for code, name in enumerate(_types.NAMES)
-    if hasattr(torch, _NAMES.get(name, "?"))
-}
-_BYTES = _types.NAMES.index("u8")
-
 _OPS = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}
 _OPS.update({"BAND": "band", "BOR": "bor", "BXOR": "bxor"})
-_BOOL_OPS = {"sum": "lor", "max": "lor", "bor": "lor", "prod": "land", "min": "land"}
-_BOOL_OPS.update({"band": "land", "bxor": "lxor"})
 
 
 def _op(op: Any, tensor: torch.Tensor) -> str | Op:
     """Return the reduction that an operation of torch means, for a tensor."""
     for name, ours in _OPS.items():
         if op is None or op == getattr(dist.ReduceOp, name, "?"):
-            ours = "sum" if op is None else ours
-            if tensor.is_complex() and ours not in ("sum", "avg"):
-                raise TypeError(f"complex numbers have no {name}")
-            return _BOOL_OPS.get(ours, ours) if tensor.dtype == torch.bool else ours
+            return reduction_of("sum" if op is None else ours, tensor)
     if hasattr(dist.ReduceOp, "PREMUL_SUM") and op == dist.ReduceOp.PREMUL_SUM:
         factor = torch.as_tensor(op.__getstate__()[1], dtype=tensor.dtype)
-        return Op.premul(_span([factor]))
+        return Op.premul(span([factor]))
     raise TypeError(f"libcoll has no reduction {op}: use one of {', '.join(_OPS)}")
-
-
-def _numbers(tensor: torch.Tensor) -> torch.Tensor:
-    """For a reduction: a complex number is two."""
-    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def _list(tensors: Any) -> list[torch.Tensor]:
     return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-
-
-def _units(tensor: torch.Tensor) -> int:
-    """Return the elements of a tensor, or its bytes if libcoll lacks their type."""
-    return int(tensor.numel() * (1 if tensor.dtype in _TYPES else tensor.element_size()))
-
-
-def _are_adjacent(tensors: Sequence[torch.Tensor]) -> bool:
-    end = None
-    for tensor in tensors:
-        if not tensor.is_contiguous() or (end is not None and tensor.data_ptr() != end):
-            return False
-        end = tensor.data_ptr() + tensor.numel() * tensor.element_size()
-    return True
-
-
-def _span(tensors: list[torch.Tensor], finish: list[Any] | None = None, read: bool = True) -> Any:
-    """Return tensors as one buffer: as they lie if they are adjacent, otherwise a copy.
-
-    With `finish` they are written: the copy is noted there, to be spread in the end.
-    """
-    first = tensors[0].detach()
-    if any(t.dtype != first.dtype or t.device != first.device for t in tensors):
-        raise TypeError("the tensors of an operation differ in type or device")
-    if first.layout != torch.strided or first.device.type not in ("cpu", "cuda"):
-        raise TypeError(f"libcoll takes dense tensors on cpu and cuda, not {first.layout} "
-                        f"on {first.device}")  # fmt: skip
-    if not _are_adjacent(tensors):
-        if read:
-            flat = torch.cat([t.detach().reshape(-1) for t in tensors])
-        else:
-            flat = first.new_empty(sum(t.numel() for t in tensors))
-        if finish is not None:
-            finish.append((tensors, flat))
-        first, tensors = flat, [flat]
-    pointer, length = first.data_ptr() or None, sum(map(_units, tensors))
-    kind, is_host = _TYPES.get(first.dtype, _BYTES), not first.is_cuda
-    return Buffer(pointer, length, kind, tensors, None, is_host)
-
-
-def _even(tensors: Sequence[torch.Tensor]) -> list[int] | None:
-    """Return the counts of tensors that differ in length, or None."""
-    counts = [_units(t) for t in tensors]
-    return None if len(set(counts)) < 2 else counts
 
 
 def _splits(tensor: torch.Tensor, splits: Sequence[int], size: int) -> list[int]:
@@ -125,7 +60,7 @@ def _splits(tensor: torch.Tensor, splits: Sequence[int], size: int) -> list[int]
         splits = [rows] * size
     if len(splits) != size or sum(splits) != tensor.shape[0]:
         raise ValueError(f"{list(splits)} does not split {tensor.shape[0]} rows over {size} ranks")
-    row = _units(tensor) // max(tensor.shape[0], 1)
+    row = units(tensor) // max(tensor.shape[0], 1)
     return [n * row for n in splits]
 
 
@@ -194,7 +129,7 @@ class Operations:
             for call in calls:
                 _call(self._engine.comm, *call, stream=stream)
             for tensors, flat in finish:
-                _spread(flat, tensors)
+                spread(flat, tensors)
             future = torch.futures.Future(devices=[device])
             future.set_result(outputs)
         for buffer in buffers:
@@ -207,7 +142,7 @@ class Operations:
     def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
         finish: list[Any] = []
         op, tensors = getattr(opts, "reduceOp", opts), _list(tensors)
-        calls = [("allreduce", _span([_numbers(t)], finish), _op(op, t)) for t in tensors]
+        calls = [("allreduce", span([numbers(t)], finish), _op(op, t)) for t in tensors]
         return self._start(opts, tensors, calls, finish)
 
     allreduce_coalesced = allreduce
@@ -216,14 +151,14 @@ class Operations:
         finish: list[Any] = []
         root, op = getattr(opts, "rootRank", opts), getattr(opts, "reduceOp", op)
         tensors = _list(tensors)
-        calls = [("reduce", _span([_numbers(t)], finish), _op(op, t), root) for t in tensors]
+        calls = [("reduce", span([numbers(t)], finish), _op(op, t), root) for t in tensors]
         return self._start(opts, tensors, calls, finish if root == self._engine.comm.rank else ())
 
     def broadcast(self, tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
         finish: list[Any] = []
         root, tensors = getattr(opts, "rootRank", opts), _list(tensors)
         is_root = root == self._engine.comm.rank
-        calls = [("broadcast", _span([t], finish, is_root), root) for t in tensors]
+        calls = [("broadcast", span([t], finish, is_root), root) for t in tensors]
         return self._start(opts, tensors, calls, () if is_root else finish)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -231,7 +166,7 @@ class Operations:
         finish: list[Any] = []
         outputs = [outputs] if isinstance(inputs, torch.Tensor) else outputs
         calls = [
-            ("allgather", _span([given]), _span(parts, finish, False), _even(parts))
+            ("allgather", span([given]), span(parts, finish, False), counts_of(parts))
             for given, parts in zip(_list(inputs), outputs)
         ]
         return self._start(opts, outputs, calls, finish)
@@ -244,7 +179,7 @@ class Operations:
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
         calls = [
-            ("allgather", _span([given]), _span([output], finish, False))
+            ("allgather", span([given]), span([output], finish, False))
             for output, given in zip(outputs, inputs)
         ]
         return self._start(opts, outputs, calls, finish)
@@ -252,15 +187,15 @@ class Operations:
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
         root = opts.rootRank
-        target = _span(outputs[0], finish, False) if root == self._engine.comm.rank else None
-        calls = [("gather", _span([inputs[0]]), root, target)]
+        target = span(outputs[0], finish, False) if root == self._engine.comm.rank else None
+        calls = [("gather", span([inputs[0]]), root, target)]
         return self._start(opts, outputs, calls, finish)
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
         root = opts.rootRank
-        source = _span(inputs[0]) if root == self._engine.comm.rank else None
-        calls = [("scatter", source, root, _span([outputs[0]], finish, False))]
+        source = span(inputs[0]) if root == self._engine.comm.rank else None
+        calls = [("scatter", source, root, span([outputs[0]], finish, False))]
         return self._start(opts, outputs, calls, finish)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -269,10 +204,10 @@ class Operations:
         op = getattr(opts, "reduceOp", None)
         calls = []
         for output, given in zip(_list(outputs), inputs):
-            parts = [_numbers(t) for t in _list(given)]
-            target = _span([_numbers(output)], finish, False)
-            counts = _even(parts) if len(parts) > 1 else None
-            calls.append(("reduce_scatter", _span(parts), _op(op, output), target, counts))
+            parts = [numbers(t) for t in _list(given)]
+            target = span([numbers(output)], finish, False)
+            counts = counts_of(parts) if len(parts) > 1 else None
+            calls.append(("reduce_scatter", span(parts), _op(op, output), target, counts))
         return self._start(opts, outputs, calls, finish)
 
     def reduce_scatter_single(self, output: Any, given: Any, opts: Any = None) -> Any:
@@ -283,9 +218,9 @@ class Operations:
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
-        counts, out_counts = list(map(_units, inputs)), list(map(_units, outputs))
-        target = _span(list(outputs), finish, False)
-        calls = [("alltoall", _span(list(inputs)), target, counts, out_counts)]
+        counts, out_counts = list(map(units, inputs)), list(map(units, outputs))
+        target = span(list(outputs), finish, False)
+        calls = [("alltoall", span(list(inputs)), target, counts, out_counts)]
         return self._start(opts, outputs, calls, finish)
 
     def all_to_all_single(
@@ -296,18 +231,18 @@ class Operations:
         if out_splits or in_splits:
             size = self._engine.comm.size
             counts = _splits(given, in_splits, size), _splits(output, out_splits, size)
-        calls = [("alltoall", _span([given]), _span([output], finish, False), *counts)]
+        calls = [("alltoall", span([given]), span([output], finish, False), *counts)]
         return self._start(opts, [output], calls, finish)
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
         options = {} if tensors[0].is_cuda else {"tag": tag}
-        return self._start(None, tensors, [("send", _span([tensors[0]]), peer, options)])
+        return self._start(None, tensors, [("send", span([tensors[0]]), peer, options)])
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
         finish: list[Any] = []
         status = Status()
         options = {} if tensors[0].is_cuda else {"tag": tag, "status": status}
-        calls = [("recv", _span([tensors[0]], finish, False), peer, options)]
+        calls = [("recv", span([tensors[0]], finish, False), peer, options)]
         return self._start(None, tensors, calls, finish, status)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
