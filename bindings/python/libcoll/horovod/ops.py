@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The operations on tensors.
+
+An operation is submitted to the coordinator of its process set, and carried out when all
+ranks of the set have submitted one of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import torch
+
+from ._carry import can_carry
+from ._coordinator import Entry, Signature
+from ._processes import ProcessSet, global_process_set, rank
+from .compression import Compression
+
+Average, Sum, Adasum, Min, Max, Product = range(6)
+_REDUCTIONS = ("avg", "sum", "adasum", "min", "max", "prod")
+
+
+# ---- how operations are submitted --------------------------------------------------
+
+
+def _op_of(op: int | None, average: bool | None) -> int:
+    if op is not None and average is not None:
+        raise ValueError("The op parameter supersedes average. Please provide only one of them.")
+    if op is None:
+        return Sum if average is False else Average
+    return op
+
+
+def _submit(
+    operation: str, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor],
+    name: str | None, process_set: ProcessSet, op: int | None = None, extra: Any = None,
+    is_list: bool = True, **fields: Any,
+) -> Entry:  # fmt: skip
+    coordinator = process_set._coordinator_of_rank()
+    reduction = "" if op is None else _REDUCTIONS[op]
+    for tensor in inputs:
+        why = can_carry(tensor, operation, reduction)
+        if why:
+            raise ValueError(why)
+    n_ranks = coordinator.comm.size
+    if reduction == "adasum" and n_ranks & (n_ranks - 1):
+        raise NotImplementedError(
+            "Running Adasum with non-power of 2 ranks is not supported yet: there are "
+            f"{n_ranks} ranks"
+        )
+    if len({tensor.device.type for tensor in inputs}) > 1:
+        raise ValueError("the tensors of a group are on different devices")
+    has_rows = operation in ("allgather", "alltoall")  # the first dimension may differ
+    signature = Signature(
+        f"{operation}.{name or f'noname.{next(process_set._numbers)}'}",
+        operation,
+        reduction,
+        tuple([tensor.dtype for tensor in inputs]),
+        tuple([tuple(tensor.shape[has_rows:]) for tensor in inputs]),
+        inputs[0].device.type if inputs else "cpu",
+        **fields,
+    )
+    entry = Entry(signature, inputs, outputs, extra)
+    entry.is_list = is_list
+    if signature.device == "cuda":
+        entry.event = torch.cuda.current_stream(inputs[0].device).record_event()
+    return coordinator.submit(entry)
+
+
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the function of one tensor from that of a list of tensors."""
+
+    @wraps(function)
+    def of_one(tensor: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+        result = function([tensor], *arguments, **options)
+        if not isinstance(result, Entry):
+            return result[0]
+        result.is_list = False
+        return result
+
+    of_one.__name__ = of_one.__qualname__ = function.__name__.replace("grouped_", "")
+    return of_one
+
+
+class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
+    """An operation, as run(*tensors), whose gradients are back(*gradients of the results)."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Callable[..., Any], back: Any, *tensors: torch.Tensor) -> Any:
+        ctx.back = back
+        result = run(*tensors)
+        return tuple(result) if isinstance(result, list) else result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        return (None, None, *ctx.back(*gradients))
+
+
+def poll(handle: Entry) -> bool:
+    """Say whether an operation is done, so that synchronize() does not wait."""
+    return handle.is_done
+
+
+def synchronize(handle: Any) -> Any:
+    """Wait for an operation, and return its result."""
+    return handle() if callable(handle) else handle.coordinator.wait(handle)
+
+
+# ---- operations --------------------------------------------------------------------
+#
+# Where Horovod has a function of a list and one of a tensor, the latter is made of the former.
+
+
+def grouped_allreduce_async(
+    tensors: Sequence[torch.Tensor], average: bool | None = None, name: str | None = None,
+    op: int | None = None, prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set, *, _outputs: Any = None,
+) -> Entry:  # fmt: skip
+    """Start to reduce tensors, all of them together; the result is new tensors."""
+    outputs = [torch.empty_like(t) for t in tensors] if _outputs is None else _outputs
+    return _submit("allreduce", tensors, outputs, name, process_set, _op_of(op, average),
+                   scale=(float(prescale_factor), float(postscale_factor)))  # fmt: skip
+
+
+def grouped_allreduce_async_(tensors: Sequence[torch.Tensor], *args: Any, **options: Any) -> Entry:
+    """As grouped_allreduce_async(), in place."""
+    return grouped_allreduce_async(tensors, *args, **options, _outputs=tensors)
+
+
+def grouped_allreduce_(tensors: Sequence[torch.Tensor], *args: Any, **options: Any) -> Any:
+    return synchronize(grouped_allreduce_async_(tensors, *args, **options))
+
+
+def grouped_allreduce(
+    tensors: Sequence[torch.Tensor], average: bool | None = None, name: str | None = None,
+    compression: Any = Compression.none, op: int | None = None, prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
+) -> list[torch.Tensor]:  # fmt: skip
+    """Reduce tensors, all of them together; gradients are reduced in the same way."""
+    options: dict[str, Any] = {"op": _op_of(op, average), "process_set": process_set}
+    options.update(prescale_factor=prescale_factor, postscale_factor=postscale_factor)
+
+    def run(*tensors: torch.Tensor) -> Any:
+        return synchronize(grouped_allreduce_async(tensors, name=name, **options))
+
+    def back(*gradients: torch.Tensor) -> Any:
+        return grouped_allreduce(gradients, **options)
+
+    sent, contexts = zip(*map(compression.compress, tensors))
+    received = _Differentiable.apply(run, back, *sent)
+    return list(map(compression.decompress, received, contexts))
+
+
+allreduce, allreduce_ = _of_one(grouped_allreduce), _of_one(grouped_allreduce_)
+allreduce_async = _of_one(grouped_allreduce_async)
+allreduce_async_ = _of_one(grouped_allreduce_async_)
+
+
+def sparse_allreduce_async(
+    tensor: torch.Tensor, name: str | None, op: int,
+    process_set: ProcessSet = global_process_set,
+) -> Callable[[], torch.Tensor]:  # fmt: skip
+    """Start to gather what each rank has; the handle is a function that waits for the sum."""
+    tensor = tensor.coalesce()
+    parts = [tensor.indices().t().contiguous(), tensor.values()]
+    handle = grouped_allgather_async(parts, name and name + ".sparse", process_set)
+
+    def wait() -> torch.Tensor:
+        indices, values = synchronize(handle)
+        values = values / process_set.size() if op == Average else values
+        return torch.sparse_coo_tensor(indices.t(), values, tensor.size()).coalesce()
+
+    return wait
+
+
+def grouped_allgather_async(
+    tensors: Sequence[torch.Tensor], name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Entry:  # fmt: skip
+    """Start to gather tensors; the first dimension may differ between ranks."""
+    return _submit("allgather", tensors, (), name, process_set)
+
+
+def grouped_allgather(
+    tensors: Sequence[torch.Tensor], name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> list[torch.Tensor]:  # fmt: skip
+    """Gather tensors; a gradient is the sum of those of this rank's rows."""
+    rows = [tensor.shape[0] for tensor in tensors]
+
+    def run(*tensors: torch.Tensor) -> Any:
+        return synchronize(grouped_allgather_async(tensors, name, process_set))
+
+    def back(*gradients: torch.Tensor) -> Any:
+        sums = grouped_allreduce(gradients, op=Sum, process_set=process_set)
+        of_ranks = allgather(torch.tensor([rows]), process_set=process_set)
+        begins = of_ranks[: process_set.rank()].sum(0).tolist()
+        return [t.narrow(0, begin, n) for t, begin, n in zip(sums, begins, rows)]
+
+    return list(_Differentiable.apply(run, back, *tensors))
+
+
+allgather_async, allgather = _of_one(grouped_allgather_async), _of_one(grouped_allgather)
+
+
+def grouped_reducescatter_async(
+    tensors: Sequence[torch.Tensor], name: str | None = None, op: int = Average,
+    process_set: ProcessSet = global_process_set, prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> Entry:  # fmt: skip
+    """Start to reduce tensors; each rank gets some rows, the first ranks one more."""
+    if op not in (Sum, Average):
+        raise NotImplementedError("reducescatter supports Sum and Average")
+    return _submit("reducescatter", tensors, (), name, process_set, op,
+                   scale=(float(prescale_factor), float(postscale_factor)))  # fmt: skip
+
+
+def grouped_reducescatter(
+    tensors: Sequence[torch.Tensor], name: str | None = None, compression: Any = Compression.none,
+    op: int = Average, process_set: ProcessSet = global_process_set,
+    prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+) -> list[torch.Tensor]:  # fmt: skip
+    """Reduce tensors and scatter the rows; gradients are gathered."""
+    factor = prescale_factor * postscale_factor / (process_set.size() if op == Average else 1)
+
+    def run(*tensors: torch.Tensor) -> Any:
+        return synchronize(grouped_reducescatter_async(tensors, name, op, process_set,
+                                                       prescale_factor, postscale_factor))
+
+    def back(*gradients: torch.Tensor) -> Any:
+        return [g * factor for g in grouped_allgather(gradients, process_set=process_set)]
+
+    sent, contexts = zip(*map(compression.compress, tensors))
+    received = _Differentiable.apply(run, back, *sent)
+    return list(map(compression.decompress, received, contexts))
+
+
+reducescatter = _of_one(grouped_reducescatter)
+reducescatter_async = _of_one(grouped_reducescatter_async)
+
+
+def broadcast_async_(
+    tensor: torch.Tensor, root_rank: int, name: str | None = None,
+    process_set: ProcessSet = global_process_set, *, _output: Any = None,
+) -> Entry:  # fmt: skip
+    """Start to copy the root's tensor to all ranks; the root is a rank of all processes."""
+    if root_rank not in process_set._members():
+        raise ValueError(f"root rank {root_rank} is not in the process set {process_set.ranks}")
+    output = tensor if _output is None else _output
+    root = process_set._members().index(root_rank)
+    return _submit("broadcast", [tensor], [output], name, process_set, is_list=False, root=root)
+
+
+def broadcast_async(tensor: torch.Tensor, *args: Any, **options: Any) -> Entry:
+    """As broadcast_async_(), into a new tensor."""
+    return broadcast_async_(tensor, *args, **options, _output=torch.empty_like(tensor))
+
+
+def broadcast_(tensor: torch.Tensor, *args: Any, **options: Any) -> Any:
+    return synchronize(broadcast_async_(tensor, *args, **options))
+
+
+def broadcast(
+    tensor: torch.Tensor, root_rank: int, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Any:  # fmt: skip
+    """Copy the root's tensor to all ranks; the gradient is the root's, of all ranks."""
+
+    def run(tensor: torch.Tensor) -> Any:
+        return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+
+    def back(gradient: torch.Tensor) -> Any:
+        return [allreduce(gradient, op=Sum, process_set=process_set) * (rank() == root_rank)]
+
+    return _Differentiable.apply(run, back, tensor)
+
+
+def alltoall_async(
+    tensor: torch.Tensor, splits: Any = None, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Entry:  # fmt: skip
+    """Start to send rows to each rank: splits[r] to rank r, without splits as many to each.
+
+    With splits the result is a pair: the tensor, and how many rows came from each rank.
+    """
+    n, rows = process_set.size(), tensor.shape[0] if tensor.dim() else 0
+    numbers = [rows // n] * n if splits is None else torch.as_tensor(splits).tolist()
+    if len(numbers) != n or sum(numbers) != rows or min(numbers) < 0:
+        raise ValueError(f"{rows} rows cannot be split over {n} ranks as {numbers}")
+    entry = _submit("alltoall", [tensor], (), name, process_set, extra=numbers)
+    entry.is_list = splits is not None
+    return entry
+
+
+def alltoall(
+    tensor: torch.Tensor, splits: Any = None, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Any:  # fmt: skip
+    """Send rows to each rank, as alltoall_async(); the gradient goes back the same way."""
+    received: list[Any] = []
+
+    def run(tensor: torch.Tensor) -> Any:
+        handle = alltoall_async(tensor, splits, name, process_set)
+        handle.is_list = True
+        received[:] = synchronize(handle)
+        return received[0]
+
+    def back(gradient: torch.Tensor) -> Any:
+        return [alltoall(gradient, received[1], process_set=process_set)[0]]
+
+    output = _Differentiable.apply(run, back, tensor)
+    return output if splits is None else (output, received[1])
+
+
+def barrier(process_set: ProcessSet = global_process_set) -> None:
+    """Wait until every rank has come here."""
+    synchronize(_submit("barrier", (), (), None, process_set))
+
+
+def join(device: int = -1) -> int:
+    """Wait until all ranks have called this, and return the last one that did.
+
+    Meanwhile this rank adds zeros to what the others reduce, and no rows to what they gather.
+    """
+    return global_process_set._coordinator_of_rank().join()
