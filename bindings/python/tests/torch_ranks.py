@@ -506,6 +506,7 @@ def run(test, size, folder):
             print(f"{test.__name__} on {size} ranks: ranks {list(children.values())} hang")
             for child in children:
                 os.kill(child, 9)
+            time.sleep(1)
         else:
             time.sleep(0.01)
     print(f"{'FAILED' if failed else 'ok'} {test.__name__} on {size} ranks, "

@@ -30,7 +30,7 @@ class Carrier:
             kind = signature.operation, signature.device
             kinds.setdefault(kind, []).append((signature, entry or _absent(signature)))
         for (operation, device), work in kinds.items():
-            with self._on_stream(comm, device, work) as stream:
+            with torch.no_grad(), self._on_stream(comm, device, work) as stream:
                 getattr(self, "_" + operation)(comm, work, stream)
 
     @contextmanager

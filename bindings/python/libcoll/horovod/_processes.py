@@ -17,7 +17,7 @@ from ._coordinator import FOREVER, Coordinator, Entry, Settings, Signature, exch
 from ._timeline import Timeline
 
 _HONOURED = """CYCLE_TIME FUSION_THRESHOLD CACHE_CAPACITY STALL_CHECK_TIME_SECONDS
-    STALL_CHECK_DISABLE STALL_SHUTDOWN_TIME_SECONDS TIMELINE LOG_LEVEL"""
+    STALL_CHECK_DISABLE STALL_SHUTDOWN_TIME_SECONDS LOG_LEVEL"""
 _LAUNCHER_S = """RANK SIZE LOCAL_RANK LOCAL_SIZE CROSS_RANK CROSS_SIZE HOSTNAME
     GLOO_RENDEZVOUS_ADDR GLOO_RENDEZVOUS_PORT GLOO_IFACE CONTROLLER CPU_OPERATIONS SECRET_KEY"""
 _LEVELS = {"trace": logging.DEBUG, "fatal": logging.CRITICAL}
@@ -98,6 +98,8 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     level = os.environ.get("HOROVOD_LOG_LEVEL", "").lower()
     if level:
         log.setLevel(_LEVELS.get(level, level.upper()))
+    # the library would write its own timeline, without the names of tensors
+    timeline = os.environ.pop("HOROVOD_TIMELINE", "")
     world = _world(comm)
     gathered = exchange(world, (Settings.from_env(), world.host))
     settings: Settings = gathered[0][0]
@@ -112,8 +114,8 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
         others = sorted(name for name in os.environ.keys() - known if name[:8] == "HOROVOD_")
         if others:
             log.warning("libcoll needs no %s: set, without an effect", ", ".join(others))
-        if os.environ.get("HOROVOD_TIMELINE"):
-            start_timeline(os.environ["HOROVOD_TIMELINE"])
+        if timeline:
+            start_timeline(timeline)
     for process_set in process_sets if isinstance(process_sets, (list, tuple)) else ():
         add_process_set(process_set)
 

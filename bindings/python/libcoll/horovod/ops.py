@@ -188,13 +188,14 @@ def grouped_allgather(
     process_set: ProcessSet = global_process_set,
 ) -> list[torch.Tensor]:  # fmt: skip
     """Gather tensors; a gradient is the sum of those of this rank's rows."""
-    rows = [tensor.shape[0] for tensor in tensors]
+    shapes = [tensor.shape for tensor in tensors]
 
     def run(*tensors: torch.Tensor) -> Any:
         return synchronize(grouped_allgather_async(tensors, name, process_set))
 
     def back(*gradients: torch.Tensor) -> Any:
         sums = grouped_allreduce(gradients, op=Sum, process_set=process_set)
+        rows = [shape[0] for shape in shapes]
         of_ranks = allgather(torch.tensor([rows]), process_set=process_set)
         begins = of_ranks[: process_set.rank()].sum(0).tolist()
         return [t.narrow(0, begin, n) for t, begin, n in zip(sums, begins, rows)]
