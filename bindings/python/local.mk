@@ -2,15 +2,23 @@
 # The Python package: in the tarball always, installed with configure --with-python.
 python_package = %D%/libcoll/__init__.py %D%/libcoll/_buffers.py %D%/libcoll/_calls.py \
 	%D%/libcoll/_interrupt.py %D%/libcoll/_lib.py %D%/libcoll/_notices.py %D%/libcoll/_tensors.py \
-	%D%/libcoll/_torch_work.py %D%/libcoll/_types.py %D%/libcoll/comm.py %D%/libcoll/errors.py %D%/libcoll/ops.py \
-	%D%/libcoll/process.py %D%/libcoll/py.typed %D%/libcoll/request.py \
+	%D%/libcoll/_torch_work.py %D%/libcoll/_types.py %D%/libcoll/comm.py %D%/libcoll/errors.py \
+	%D%/libcoll/ops.py %D%/libcoll/process.py %D%/libcoll/py.typed %D%/libcoll/request.py \
 	%D%/libcoll/torch.py
-EXTRA_DIST += $(python_package) %D%/README.md %D%/entry_points.txt %D%/libcoll_torch.py \
+horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.py \
+	%D%/libcoll/horovod/_carry.py %D%/libcoll/horovod/_coordinator.py \
+	%D%/libcoll/horovod/_processes.py %D%/libcoll/horovod/_timeline.py \
+	%D%/libcoll/horovod/compression.py %D%/libcoll/horovod/functions.py \
+	%D%/libcoll/horovod/ops.py %D%/libcoll/horovod/optimizer.py \
+	%D%/libcoll/horovod/sync_batch_norm.py %D%/libcoll/horovod/torch.py
+EXTRA_DIST += $(python_package) $(horovod_package) %D%/README.md %D%/entry_points.txt %D%/libcoll_torch.py \
 	%D%/pyproject.toml %D%/setup.py \
-	%D%/tests/faults.py %D%/tests/gpu.py %D%/tests/ranks.py %D%/tests/torch_ranks.py
+	%D%/tests/faults.py %D%/tests/gpu.py %D%/tests/horovod_ranks.py %D%/tests/ranks.py %D%/tests/torch_ranks.py
 if WITH_PYTHON
 collpythondir = $(pythondir)/libcoll
 collpython_DATA = $(python_package)
+collhorovoddir = $(collpythondir)/horovod
+collhorovod_DATA = $(horovod_package)
 colltorch_DATA = %D%/libcoll_torch.py
 colltorchdir = $(pythondir)
 # by which importlib.metadata finds the package and its entry points
@@ -42,4 +50,4 @@ wheel: all
 CLEANFILES += $(wheel_dir)/*.whl $(wheel_dir)/*.tar.gz
 EXTRA_DIST += %D%/wheel/build.py %D%/wheel/programs.py
 
-scripts += %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh
+scripts += %D%/tests/horovod.sh %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh

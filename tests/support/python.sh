@@ -11,3 +11,15 @@ done
 case ${TEST_LDFLAGS:-} in
 *-fsanitize*) python="" no_python="python cannot load a library with a sanitizer" ;;
 esac
+
+# want_torch: let python be one that has torch, or end the script as skipped
+want_torch() {
+    [ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+    for candidate in "$python" /usr/bin/python3; do
+        python=$candidate
+        "$python" -c 'import torch.distributed as d; assert d.is_gloo_available()' \
+            2> /dev/null && return
+    done
+    echo "skipped: no python3 with torch (Debian: apt-get install python3-torch)"
+    exit 77
+}

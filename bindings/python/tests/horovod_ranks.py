@@ -424,20 +424,18 @@ def train_by_passes(name, rank, size):
 
 
 def train_until_join(name, rank, size):
-    """Rank r has r + 2 batches.  The last rank that joins has seen all steps."""
+    """A rank has a batch more than the one before it.  The last rank has seen all steps."""
     begin(rank, size)
-    wanted, _ = reference(lambda step, r: step < min(r + 2, STEPS))
+    wanted, _ = reference(lambda step, r: step < STEPS - size + 1 + r)
     model = network()
     optimizer = distributed(model)
-    for step in range(min(rank + 2, STEPS)):
+    for step in range(STEPS - size + 1 + rank):
         optimizer.zero_grad()
         backward(model, *batch(step, rank))
         optimizer.step()
-    last = hvd.join()
-    assert last in range(size)
+    assert hvd.join() == size - 1
     hvd.broadcast_parameters(dict(model.named_parameters()), size - 1)
-    if min(size + 1, STEPS) == STEPS:
-        compare(model, wanted)
+    compare(model, wanted)
     hvd.shutdown()
 
 
@@ -526,6 +524,14 @@ def until(condition):
         time.sleep(0.01)
 
 
+def await_others(name, rank, size):
+    """Rank 1 waits until the others have come here."""
+    if rank != 1:
+        open(f"{name}.{rank}", "w").close()
+    else:
+        until(lambda: all(os.path.exists(f"{name}.{r}") for r in range(size) if r != 1))
+
+
 def fault_stall(name, rank, size):
     """Rank 0 says which rank has not submitted what; then the operation goes on."""
     os.environ.update(HOROVOD_STALL_CHECK_TIME_SECONDS="0.3")
@@ -556,6 +562,7 @@ def fault_death(name, rank, size):
     """The others are told, also in later calls."""
     begin(rank, size)
     hvd.allreduce(torch.ones(1), name="known")
+    await_others(name, rank, size)
     if rank == 1:
         os._exit(0)
     for _ in range(2):
@@ -567,6 +574,7 @@ def fault_death(name, rank, size):
 def fault_exception(name, rank, size):
     """A program that ends by an exception tells the others why."""
     begin(rank, size)
+    await_others(name, rank, size)
     if rank == 1:
         sys.last_value = KeyError("no such key")
     else:

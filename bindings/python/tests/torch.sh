@@ -6,13 +6,7 @@
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
 source=$(cd "${srcdir:-.}" && pwd)
-[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
-no_torch="no python3 with torch (Debian: apt-get install python3-torch)"
-for candidate in "$python" /usr/bin/python3; do
-    "${candidate:-false}" -c 'import torch.distributed as d; assert d.is_gloo_available()' \
-        2> /dev/null && no_torch="" && python=$candidate && break
-done
-[ -z "$no_torch" ] || { echo "skipped: $no_torch"; exit 77; }
+want_torch
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset COLL_BOOTSTRAP COLL_LOG

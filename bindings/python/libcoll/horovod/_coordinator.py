@@ -191,12 +191,15 @@ class Coordinator:
         return int(self.wait(entry))
 
     def stop(self, why: str | None = None) -> None:
-        """End the thread when all ranks have called this; with a reason, at once."""
+        """End all operations when all ranks take part; with a reason, at once."""
         with self._lock:
             self._is_ending = True
             self._news.notify()
         if why is not None:
             self.comm.abort(why)
+
+    def close(self) -> None:
+        """Wait until stop() has had its effect."""
         self._thread.join()
         self._request = None
         with contextlib.suppress(Error):  # who waited has got the error

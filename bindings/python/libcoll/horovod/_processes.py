@@ -57,12 +57,6 @@ class ProcessSet:
     def size(self) -> int:
         return len(self._members())
 
-    def _close(self, why: str | None = None) -> None:
-        coordinator, self._coordinator = self._coordinator, None
-        self.process_set_id = None
-        if coordinator:
-            coordinator.stop(why)
-
     def __repr__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 
@@ -125,10 +119,19 @@ def shutdown() -> None:
     atexit.unregister(shutdown)
     failure = getattr(sys, "last_value", None)
     why = None if failure is None else f"{type(failure).__name__}: {failure}"
-    for process_set in [*_sets.values(), global_process_set]:
-        process_set._close(why)
+    _end([*_sets.values(), global_process_set], why)
     _sets.clear()
     stop_timeline()
+
+
+def _end(process_sets: list[ProcessSet], why: str | None = None) -> None:
+    coordinators = [s._coordinator for s in process_sets if s._coordinator]
+    for coordinator in coordinators:
+        coordinator.stop(why)
+    for coordinator in coordinators:
+        coordinator.close()
+    for process_set in process_sets:
+        process_set._coordinator = process_set.process_set_id = None
 
 
 def is_initialized() -> bool:
@@ -211,6 +214,6 @@ def remove_process_set(process_set: ProcessSet) -> bool:
     """End a set; all processes call this.  The set of all of them stays."""
     if _sets.pop(process_set.process_set_id or 0, None) is None:
         return False
-    process_set._close()
+    _end([process_set])
     process_set.ranks = None
     return True

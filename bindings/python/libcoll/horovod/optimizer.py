@@ -39,7 +39,8 @@ class _Distributed:
         self._handles: dict[Group, Any] = {}
         self._is_synchronized, self._synchronizes = False, True
         self.set_backward_passes_per_step(passes)
-        if op != Adasum and process_set.included() and process_set.size() > 1:
+        self._is_alone = not process_set.included() or process_set.size() == 1
+        if op != Adasum and not self._is_alone:
             # the nodes that add up gradients call the hooks as long as they live
             self._nodes = [p.expand_as(p).grad_fn.next_functions[0][0] for p in self._groups]
             for p, node in zip(self._groups, self._nodes):
@@ -81,7 +82,7 @@ class _Distributed:
 
     def synchronize(self) -> None:
         """Wait until the gradients are those of all ranks."""
-        if self._op != Adasum and self._set.size() > 1:
+        if self._op != Adasum and not self._is_alone:
             for group in dict.fromkeys(self._groups.values()):
                 if group not in self._handles:
                     self._submit(group)
@@ -107,7 +108,7 @@ class _Distributed:
             self._synchronizes = True
 
     def step(self, closure: Any = None) -> Any:
-        if self._op == Adasum and self._set.size() > 1:
+        if self._op == Adasum and not self._is_alone:
             return self._step_by_adasum(closure)
         if self._synchronizes:
             if self._is_synchronized:
@@ -178,12 +179,12 @@ def _groups_of(
     wanted = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
     if isinstance(groups, int) and groups > 0 and on.included():
         order = broadcast_object([names[p] for p in wanted], on._members()[0], "groups", on)
-        wanted.sort(key=lambda p: order.index(names[p]))
+        place = {name: n for n, name in enumerate(order)}
+        wanted.sort(key=lambda p: place[names[p]])
         size, more = divmod(len(wanted), groups)
         ends = [size * n + min(n, more) for n in range(groups + 1)]
-        parts = [tuple(wanted[a:b]) for a, b in zip(ends, ends[1:]) if a < b]
-        return parts
-    given = [tuple(group) for group in groups or ()] if not isinstance(groups, int) else []
+        return [tuple(wanted[a:b]) for a, b in zip(ends, ends[1:]) if a < b]
+    given = [] if isinstance(groups, int) else [tuple(group) for group in groups or ()]
     grouped = {p for group in given for p in group}
     return given + [(p,) for p in wanted if p not in grouped]
 
@@ -200,8 +201,6 @@ def DistributedOptimizer(
     """
     if gradient_predivide_factor != 1 and op != Average:
         raise ValueError("gradient_predivide_factor not supported unless op is set to Average")
-    if groups is not None and not (isinstance(groups, (list, int)) and groups != 0):
-        raise ValueError("groups should be a non-negative integer or a list of list of parameters")
     names = _names_of(optimizer, named_parameters)
     parts = _groups_of(optimizer, names, groups or num_groups, process_set)
     kind: Any = type(type(optimizer).__name__, (_Distributed, type(optimizer)), {})

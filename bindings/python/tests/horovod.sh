@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Horovod's interface, libcoll.horovod.torch, on 1 to 5 ranks: every operation, training
+# beside one process, faults; and the tutorial's program, which imports horovod.torch.
+. "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/python.sh"
+set -u
+source=$(cd "${srcdir:-.}" && pwd)
+want_torch
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+unset COLL_BOOTSTRAP COLL_LOG
+export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python"
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+status=0
+
+wrong() {
+    echo "FAILED: $*"
+    cat "$dir/out"
+    status=1
+}
+
+timeout 300 "$python" "$source/bindings/python/tests/horovod_ranks.py" "$dir" \
+    > "$dir/out" 2>&1 < /dev/null || wrong "horovod_ranks.py"
+grep -q '^passed' "$dir/out" || wrong "horovod_ranks.py did not come to its end"
+
+# train RANKS [OPTION]: the tutorial's program
+train() {
+    ranks=$1
+    shift
+    timeout 100 ./tools/collrun -n "$ranks" "$python" -m libcoll.horovod \
+        "$source/examples/python/horovod_mnist.py" --epochs 4 "$@" > "$dir/out" 2>&1 < /dev/null
+    grep -q '^epoch 3: loss 0\.[0-9]*, accuracy [0-9.]* %$' "$dir/out" ||
+        wrong "horovod_mnist.py $* on $ranks ranks"
+}
+train 1
+train 2 --fp16-allreduce
+train 2 --use-adasum
+timeout 60 "$python" -m libcoll.horovod > "$dir/out" 2>&1 && wrong "no program, and no error"
+grep -q 'PROGRAM' "$dir/out" || wrong "a usage without PROGRAM"
+exit $status
