@@ -7,7 +7,7 @@ import atexit
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -138,34 +138,15 @@ def is_initialized() -> bool:
     return global_process_set.process_set_id is not None
 
 
-def _comm() -> Communicator:
-    return global_process_set._coordinator_of_rank().comm
+def _number(name: str) -> Callable[[], int]:
+    def number() -> int:
+        return int(getattr(global_process_set._coordinator_of_rank().comm, name))
+
+    return number
 
 
-def size() -> int:
-    return _comm().size
-
-
-def rank() -> int:
-    return _comm().rank
-
-
-def local_size() -> int:
-    return _comm().local_size
-
-
-def local_rank() -> int:
-    return _comm().local_rank
-
-
-def cross_size() -> int:
-    """Return the number of hosts."""
-    return _comm().n_hosts
-
-
-def cross_rank() -> int:
-    """Return the number of this host."""
-    return _comm().host
+rank, size, local_rank, local_size = map(_number, ("rank", "size", "local_rank", "local_size"))
+cross_rank, cross_size = map(_number, ("host", "n_hosts"))
 
 
 def is_homogeneous() -> bool:

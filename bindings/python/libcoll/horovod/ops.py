@@ -85,17 +85,24 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
-    """An operation, as run(*tensors), whose gradients are back(*gradients of the results)."""
+    """An operation that run(tensors) starts, and whose gradients are back(*gradients)."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], back: Any, *tensors: torch.Tensor) -> Any:
         ctx.back = back
-        result = run(*tensors)
-        return tuple(result) if isinstance(result, list) else result
+        handle = run(tensors)
+        handle.is_list = True
+        return tuple(synchronize(handle))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         return (None, None, *ctx.back(*gradients))
+
+
+def _apply(run: Any, back: Any, tensors: Any, compression: Any = Compression.none) -> list[Any]:
+    sent, contexts = zip(*map(compression.compress, tensors))
+    received = _Differentiable.apply(run, back, *sent)
+    return list(map(compression.decompress, received, contexts))
 
 
 def poll(handle: Entry) -> bool:
@@ -142,15 +149,10 @@ def grouped_allreduce(
     options: dict[str, Any] = {"op": _op_of(op, average), "process_set": process_set}
     options.update(prescale_factor=prescale_factor, postscale_factor=postscale_factor)
 
-    def run(*tensors: torch.Tensor) -> Any:
-        return synchronize(grouped_allreduce_async(tensors, name=name, **options))
+    def run(sent: Any) -> Entry:
+        return grouped_allreduce_async(sent, name=name, **options)
 
-    def back(*gradients: torch.Tensor) -> Any:
-        return grouped_allreduce(gradients, **options)
-
-    sent, contexts = zip(*map(compression.compress, tensors))
-    received = _Differentiable.apply(run, back, *sent)
-    return list(map(compression.decompress, received, contexts))
+    return _apply(run, lambda *g: grouped_allreduce(g, **options), tensors, compression)
 
 
 allreduce, allreduce_ = _of_one(grouped_allreduce), _of_one(grouped_allreduce_)
@@ -190,9 +192,6 @@ def grouped_allgather(
     """Gather tensors; a gradient is the sum of those of this rank's rows."""
     shapes = [tensor.shape for tensor in tensors]
 
-    def run(*tensors: torch.Tensor) -> Any:
-        return synchronize(grouped_allgather_async(tensors, name, process_set))
-
     def back(*gradients: torch.Tensor) -> Any:
         sums = grouped_allreduce(gradients, op=Sum, process_set=process_set)
         rows = [shape[0] for shape in shapes]
@@ -200,7 +199,7 @@ def grouped_allgather(
         begins = of_ranks[: process_set.rank()].sum(0).tolist()
         return [t.narrow(0, begin, n) for t, begin, n in zip(sums, begins, rows)]
 
-    return list(_Differentiable.apply(run, back, *tensors))
+    return _apply(lambda sent: grouped_allgather_async(sent, name, process_set), back, tensors)
 
 
 allgather_async, allgather = _of_one(grouped_allgather_async), _of_one(grouped_allgather)
@@ -226,16 +225,15 @@ def grouped_reducescatter(
     """Reduce tensors and scatter the rows; gradients are gathered."""
     factor = prescale_factor * postscale_factor / (process_set.size() if op == Average else 1)
 
-    def run(*tensors: torch.Tensor) -> Any:
-        return synchronize(grouped_reducescatter_async(tensors, name, op, process_set,
-                                                       prescale_factor, postscale_factor))
+    scales = prescale_factor, postscale_factor
+
+    def run(sent: Any) -> Entry:
+        return grouped_reducescatter_async(sent, name, op, process_set, *scales)
 
     def back(*gradients: torch.Tensor) -> Any:
         return [g * factor for g in grouped_allgather(gradients, process_set=process_set)]
 
-    sent, contexts = zip(*map(compression.compress, tensors))
-    received = _Differentiable.apply(run, back, *sent)
-    return list(map(compression.decompress, received, contexts))
+    return _apply(run, back, tensors, compression)
 
 
 reducescatter = _of_one(grouped_reducescatter)
@@ -269,13 +267,13 @@ def broadcast(
 ) -> Any:  # fmt: skip
     """Copy the root's tensor to all ranks; the gradient is the root's, of all ranks."""
 
-    def run(tensor: torch.Tensor) -> Any:
-        return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+    def run(sent: Any) -> Entry:
+        return broadcast_async(sent[0], root_rank, name, process_set)
 
     def back(gradient: torch.Tensor) -> Any:
         return [allreduce(gradient, op=Sum, process_set=process_set) * (rank() == root_rank)]
 
-    return _Differentiable.apply(run, back, tensor)
+    return _apply(run, back, [tensor])[0]
 
 
 def alltoall_async(
@@ -300,19 +298,15 @@ def alltoall(
     process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
     """Send rows to each rank, as alltoall_async(); the gradient goes back the same way."""
-    received: list[Any] = []
 
-    def run(tensor: torch.Tensor) -> Any:
-        handle = alltoall_async(tensor, splits, name, process_set)
-        handle.is_list = True
-        received[:] = synchronize(handle)
-        return received[0]
+    def run(sent: Any) -> Entry:
+        return alltoall_async(sent[0], splits, name, process_set)
 
-    def back(gradient: torch.Tensor) -> Any:
-        return [alltoall(gradient, received[1], process_set=process_set)[0]]
+    def back(gradient: torch.Tensor, _: Any) -> Any:
+        return [alltoall(gradient, received, process_set=process_set)[0]]
 
-    output = _Differentiable.apply(run, back, tensor)
-    return output if splits is None else (output, received[1])
+    output, received = _Differentiable.apply(run, back, tensor)
+    return output if splits is None else (output, received)
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
