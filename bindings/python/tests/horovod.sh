@@ -34,6 +34,10 @@ train() {
         wrong "horovod_mnist.py $* on $ranks ranks"
 }
 train 1
+printf 'from horovod.torch.mpi_ops import allreduce\nfrom horovod.common.exceptions import %s
+import sys, horovod.torch as hvd\nassert hvd.allreduce is allreduce and sys.argv[1:] == ["a"]\n' \
+    HorovodInternalError > "$dir/names.py"
+timeout 60 "$python" -m libcoll.horovod "$dir/names.py" a > "$dir/out" 2>&1 || wrong "the names"
 train 2 --fp16-allreduce
 train 2 --use-adasum
 timeout 60 "$python" -m libcoll.horovod > "$dir/out" 2>&1 && wrong "no program, and no error"

@@ -23,12 +23,16 @@ class Carrier:
     def __init__(self, fusion: int) -> None:
         self._fusion = fusion
         self._engines: dict[Communicator, Engine] = {}
+        self._devices: dict[str, Any] = {}  # of this rank
 
     def __call__(self, comm: Communicator, batch: Batch) -> None:
         kinds: dict[tuple[str, str], list[tuple[Signature, Entry]]] = {}
         for signature, entry in batch:
-            kind = signature.operation, signature.device
-            kinds.setdefault(kind, []).append((signature, entry or _absent(signature)))
+            if entry is None:
+                entry = _absent(signature, self._devices.get(signature.device, signature.device))
+            elif signature.device != "cpu":
+                self._devices[signature.device] = entry.inputs[0].device
+            kinds.setdefault((signature.operation, signature.device), []).append((signature, entry))
         for (operation, device), work in kinds.items():
             with torch.no_grad(), self._on_stream(comm, device, work) as stream:
                 getattr(self, "_" + operation)(comm, work, stream)
@@ -50,7 +54,6 @@ class Carrier:
 
     def _allreduce(self, comm: Communicator, work: Any, stream: Any) -> None:
         """Reduce tensors of one type together, up to the fusion threshold."""
-
         kinds: dict[Any, list[torch.Tensor]] = {}
         for signature, entry in work:
             for given, output in zip(entry.inputs, entry.outputs):
@@ -129,10 +132,9 @@ def _counts(tensor: torch.Tensor, rows: Iterable[int]) -> list[int]:
     return [row * n for n in rows]
 
 
-def _absent(signature: Signature) -> Entry:
+def _absent(signature: Signature, device: Any) -> Entry:
     """What a rank that has joined adds to an operation: zeros, or no rows."""
     rows = (0,) if signature.operation == "allgather" else ()
-    device = torch.device(signature.device)
     tensors = [
         torch.zeros((*rows, *shape), dtype=dtype, device=device)
         for shape, dtype in zip(signature.shapes, signature.types)

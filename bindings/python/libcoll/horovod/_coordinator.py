@@ -126,6 +126,7 @@ class Coordinator:
         watch: Callable[[Batch, float], None],
     ) -> None:  # fmt: skip
         self.comm, self.settings = comm, settings
+        self._limit = min(settings.stall, settings.stall_end)
         self._carry_out, self._watch = carry_out, watch
         # shared with the callers
         self._lock = threading.Lock()
@@ -231,7 +232,7 @@ class Coordinator:
         if self.comm.rank in self._joined:
             return
         # A rank without entries takes part now and then: reports of stalls need all ranks.
-        until = time.monotonic() + min(self.settings.stall / 2, 1e6)
+        until = time.monotonic() + min(self._limit / 2, 30)
         with self._lock:
             while not (self._pending or self._join or self._is_ending):
                 left = until - time.monotonic()
@@ -378,12 +379,12 @@ class Coordinator:
     # ---- stalls -------------------------------------------------------------
 
     def _is_stalled(self) -> bool:
-        now, limit = time.monotonic(), min(self.settings.stall, self.settings.stall_end)
+        now = time.monotonic()
         if now < self._next_report:
             return False
-        self._next_report = now + min(1, limit / 4)
+        self._next_report = now + min(1, self._limit / 4)
         with self._lock:
-            return any(now - entry.since > limit for entry in self._pending.values())
+            return any(now - entry.since > self._limit for entry in self._pending.values())
 
     def _report(self) -> None:
         """Say which ranks have not submitted what others have waited for."""

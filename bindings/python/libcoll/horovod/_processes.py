@@ -178,9 +178,10 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     world = global_process_set._coordinator_of_rank()
-    ranks, id = process_set.ranks, next(_ids)
+    ranks = process_set.ranks
     if not ranks or ranks[0] < 0 or ranks[-1] >= size() or len(set(ranks)) < len(ranks):
         raise ValueError(f"a process set takes some of the ranks 0 to {size() - 1}, not {ranks}")
+    id = next(_ids)
     signature = Signature(f"process_set.{id}", "split", shapes=(tuple(ranks),))
     comm = world.wait(world.submit(Entry(signature, extra=ranks)))
     process_set.process_set_id = id
