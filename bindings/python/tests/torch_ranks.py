@@ -6,6 +6,7 @@ op_*() run on each number of ranks, train_*() on two ranks, fault_*() on three; 
 ones begin with no process group.
 """
 
+import faulthandler
 import os
 import sys
 import time
@@ -475,6 +476,7 @@ def named(start):
 
 def be_rank(test, name, rank, size):
     status = 1
+    faulthandler.dump_traceback_later(DEADLINE - 5)
     try:
         warnings.simplefilter("ignore")
         torch.set_num_threads(1)
