@@ -12,7 +12,6 @@ import torch
 
 from .._buffers import Buffer
 from .._tensors import TYPES, numbers, reduction_of, span, spread, units
-from .._torch_work import Engine
 from ..comm import Communicator
 from ._coordinator import Batch, Entry, Signature
 
@@ -22,7 +21,7 @@ class Carrier:
 
     def __init__(self, fusion: int) -> None:
         self._fusion = fusion
-        self._engines: dict[Communicator, Engine] = {}
+        self._streams: dict[Any, Any] = {}
         self._devices: dict[str, Any] = {}  # of this rank
 
     def __call__(self, comm: Communicator, batch: Batch) -> None:
@@ -43,8 +42,10 @@ class Carrier:
         if device == "cpu":
             yield None
             return
-        engine = self._engines.setdefault(comm, Engine(comm, 0))
-        stream = engine.stream(work[0][1].inputs[0].device)
+        place = comm, work[0][1].inputs[0].device
+        if place not in self._streams:
+            self._streams[place] = torch.cuda.Stream(place[1])
+        stream = self._streams[place]
         for _, entry in work:
             if entry.event is not None:
                 stream.wait_event(entry.event)

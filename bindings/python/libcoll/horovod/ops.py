@@ -7,6 +7,7 @@ ranks of the set have submitted one of the same name.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -80,6 +81,9 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
         result.is_list = False
         return result
 
+    first, *others = inspect.signature(function).parameters.values()
+    first = first.replace(name="tensor", annotation=torch.Tensor)
+    of_one.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
     of_one.__name__ = of_one.__qualname__ = function.__name__.replace("grouped_", "")
     return of_one
 
