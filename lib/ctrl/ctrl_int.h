@@ -76,6 +76,15 @@ struct ctrl_question {
 };
 
 /* A round asks all ranks about one call; one round at a time. */
+#define CTRL_RESULTS 8
+
+/* The result of a round. */
+struct ctrl_result {
+    struct ctrl_call call;
+    struct coll__ctrl_roll roll;
+    double ended; /* 0: there is none */
+};
+
 struct ctrl_round {
     double level_time; /* s, in which each level of the tree must answer */
     uint32_t id;
@@ -90,9 +99,10 @@ struct ctrl_round {
     struct ctrl_call raised;
     int is_raised;
 
-    struct ctrl_call last; /* the last round: its call, its result, when it ended */
-    struct coll__ctrl_roll result;
-    double ended;
+    /* The last results about different calls: several ranks may ask at a time, and each
+     * reads its result later. */
+    struct ctrl_result results[CTRL_RESULTS];
+    double ended; /* the last round */
 };
 
 /* A part of another group's ranks, and the parts that are being made of this group. */

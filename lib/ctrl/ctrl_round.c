@@ -42,15 +42,18 @@ struct roll { /* as it travels, little-endian; text ends with its NUL */
  * because of an earlier one. */
 static int is_before(const struct ctrl_call *a, const struct ctrl_call *b)
 {
-    return a->subject != b->subject ? a->subject < b->subject
-                                    : a->of.sig.seq < b->of.sig.seq;
+    if (a->subject != b->subject)
+        return a->subject < b->subject;
+    return a->of.sig.seq != b->of.sig.seq
+               ? a->of.sig.seq < b->of.sig.seq
+               : coll__numbered_in(&a->of.sig) < coll__numbered_in(&b->of.sig);
 }
 
 /* Are they the same question?  Their signatures may differ: then the asked rank finds the
  * disagreement. */
 static int is_about(const struct ctrl_call *a, const struct ctrl_call *b)
 {
-    return a->subject == b->subject && a->of.sig.seq == b->of.sig.seq;
+    return !is_before(a, b) && !is_before(b, a);
 }
 
 /* ---- rolls --------------------------------------------------------------- */
@@ -162,6 +165,24 @@ static void send_down(struct coll__ctrl *ctrl, const struct coll__frame *frame,
         coll__ctrl_pass(ctrl, &ctrl->tree.down[j], frame, body);
 }
 
+/* Keep a result in place of an older one about the same call, or of the oldest. */
+static void keep(struct ctrl_round *round, const struct coll__ctrl_roll *roll)
+{
+    struct ctrl_result *at = &round->results[0];
+
+    for (int i = 0; i < CTRL_RESULTS; i++) {
+        struct ctrl_result *other = &round->results[i];
+
+        if (is_about(&other->call, &round->call)) {
+            at = other;
+            break;
+        }
+        if (other->ended < at->ended)
+            at = other;
+    }
+    *at = (struct ctrl_result){round->call, *roll, round->ended};
+}
+
 /* The result is here. */
 static void end(struct coll__ctrl *ctrl, const struct coll__ctrl_roll *result)
 {
@@ -172,9 +193,8 @@ static void end(struct coll__ctrl *ctrl, const struct coll__ctrl_roll *result)
 
     coll__reactor_cancel(&round->give_up);
     round->is_open = 0;
-    round->last = round->call;
-    round->result = *result;
     round->ended = coll__now();
+    keep(round, result);
     send_down(ctrl, &frame, &wire);
     pthread_cond_broadcast(&ctrl->changed);
     if (ctrl->rank)
@@ -311,8 +331,11 @@ const struct coll__ctrl_roll *coll__ctrl_result(const struct coll__ctrl *ctrl,
 {
     const struct ctrl_round *round = &ctrl->round;
 
-    return round->ended > since && is_about(&round->last, call) ? &round->result
-                                                                : NULL;
+    for (int i = 0; i < CTRL_RESULTS; i++)
+        if (round->results[i].ended > since &&
+            is_about(&round->results[i].call, call))
+            return &round->results[i].roll;
+    return NULL;
 }
 
 /* ---- what comes ---------------------------------------------------------- */

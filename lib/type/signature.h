@@ -38,6 +38,14 @@ struct coll__signature {
                      * COLL__SIGNATURE_SCALED */
 };
 
+/* Return the series in which the call has its number. */
+static inline enum coll__series
+coll__numbered_in(const struct coll__signature *sig)
+{
+    return sig->series == SERIES_COMPARED ? SERIES_HOST
+                                          : (enum coll__series)sig->series;
+}
+
 /* Both ranks stamp a point-to-point message as SEND: root is the receiver, seq counts the
  * messages from this sender to this receiver.  When a rank describes its own call, that
  * is SEND or RECV, and root is the peer. */
