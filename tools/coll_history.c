@@ -431,7 +431,7 @@ static const char *failure_of(const struct group *g)
     return "";
 }
 
-static const char *const all_series[] = {"host", "stream"};
+static const char *const all_series[] = {"host", "stream", "any order"};
 
 static int print_group(const struct group *g)
 {

@@ -27,7 +27,7 @@
 /* Channels between two ranks.  Channel 0 has priority: poll() moves as much of it as
  * possible, and of each other channel a share that takes some 10 us at most in each
  * direction.  No channel waits until another is finished. */
-#define COLL__CHANNELS 6
+#define COLL__CHANNELS 9
 
 /* Hints about a message's bytes; the transport chooses how they travel. */
 struct coll__bytes {

@@ -1354,6 +1354,10 @@ struct coll_args {
      * coll_exscan() take prescale only.  A prescale needs memory for a copy of
      * the input, and each pair of factors a plan of its own. */
     double prescale, postscale;
+    /* 1: ranks may start this request and others with any_order in different orders:
+     * see coll_start().  For collectives on host buffers.  It must be equal on all
+     * ranks. */
+    int any_order;
 };
 
 /* Prepare an operation that can be started many times.
@@ -1369,7 +1373,8 @@ struct coll_args {
  *            COLL_ERR_UNSUPPORTED: every algorithm refuses the operation.
  *            COLL_ERR_NOMEM: there is not enough memory.
  * Threads:   One caller at a time a communicator.
- * Cost:      Allocates memory and builds the plan.
+ * Cost:      Allocates memory and builds the plan, unless the communicator has
+ *            kept those of a call of this shape.
  * See:       coll_start().
  */
 int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
@@ -1377,14 +1382,23 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
 
 /* Start the operation of a request.
  *
- * Every rank starts its collectives in the same order.  Sends and receives
- * begin at once and run beside everything else.  A collective begins when those
- * before it have ended, with one exception: collectives that move no more than
- * 64 KiB in all wait for other small ones only, and larger ones for other large
- * ones.  So a small one overtakes a large one.  alltoallv, gatherv and
- * scatterv, whose counts no rank knows completely, count as large.  No
- * operation may read a buffer that another operation, which has not ended,
- * writes.
+ * Every rank starts its collectives in the same order, but for requests with
+ * coll_args.any_order.  Sends and receives begin at once and run beside
+ * everything else.  A collective begins when those before it have ended, with
+ * one exception: collectives that move no more than 64 KiB in all wait for
+ * other small ones only, and larger ones for other large ones.  So a small one
+ * overtakes a large one.  alltoallv, gatherv and scatterv, whose counts no rank
+ * knows completely, count as large.  No operation may read a buffer that
+ * another operation, which has not ended, writes.
+ *
+ * Requests with any_order are made in the same order on all ranks and started
+ * in any order.  The ranks match them by the number that coll_request_create()
+ * gave them: it counts its calls with any_order on this communicator, also
+ * those that fail.  The operation begins when all ranks have started it.  It
+ * runs beside operations that are not in any order; those in any order that
+ * are small, or large, run one after another, in the order in which all ranks
+ * had started them.  Before it is started again, it must have ended here, not
+ * on the other ranks.
  *
  * With a stream the operation runs when the stream reaches it, in the order of
  * the calls on streams, and has ended when the stream has passed it.
@@ -1403,7 +1417,9 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  * Errors:    COLL_ERR_INVALID: the request already runs.
  *            Any other: the error that the communicator has failed with.
  * Threads:   One caller at a time a communicator.
- * Cost:      No allocation.
+ * Cost:      No allocation.  With any_order two messages more between each rank
+ *            and its parent in a tree of the ranks, in which a rank has four
+ *            children: 2 log4 p messages one after another.
  * See:       coll_request_create(), coll_test(), coll_wait().
  */
 int coll_start(struct coll_request *request);

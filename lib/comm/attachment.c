@@ -67,6 +67,15 @@ coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq)
     return NULL;
 }
 
+uint32_t coll__attachments_n_starts(const struct coll_comm *comm,
+                                    uint32_t number)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->n_starts)
+            return coll__attachments[i]->n_starts(comm, number);
+    return 0;
+}
+
 void coll__attachments_bytes(const struct coll_comm *comm,
                              struct coll_mem_stats *stats)
 {

@@ -60,6 +60,10 @@ struct coll__attachment {
     const struct coll__signature *(*find)(const struct coll_comm *comm,
                                           int channel, uint64_t seq);
 
+    /* Return how many times this rank has started the request with that number, of those
+     * in any order.  Any thread, without a lock. */
+    uint32_t (*n_starts)(const struct coll_comm *comm, uint32_t number);
+
     /* Add the bytes that it holds.  As owner. */
     void (*bytes)(const struct coll_comm *comm, struct coll_mem_stats *stats);
 };
@@ -73,7 +77,8 @@ extern const struct coll__attachment *const coll__attachments[];
 int coll__attachments_step(enum coll__life step, struct coll_comm *comm);
 
 /* Call a function of each attachment, from the lowest layer up.  join() stops at the first
- * failure.  At most one attachment has tell(), and at most one has find(). */
+ * failure.  At most one attachment has tell(), and the same holds for find() and
+ * n_starts(). */
 int coll__attachments_join(struct coll_comm *comm,
                            const struct coll__options *options,
                            const int32_t *told);
@@ -81,6 +86,8 @@ int32_t coll__attachments_tell(void);
 void coll__attachments_fail(struct coll_comm *comm, int status);
 const struct coll__signature *
 coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq);
+uint32_t coll__attachments_n_starts(const struct coll_comm *comm,
+                                    uint32_t number);
 void coll__attachments_bytes(const struct coll_comm *comm,
                              struct coll_mem_stats *stats);
 

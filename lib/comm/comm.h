@@ -92,6 +92,8 @@ struct coll__calls {
      * receive has taken */
     _Atomic uint64_t *n_sent, *n_received;
     _Atomic int n_receiving; /* receives with a tag that have not ended */
+    uint32_t
+        n_any_order; /* requests in any order that it has made; for the owner only */
     /* The collective in which this rank's caller has waited for a while; 0: none.
      * Until it ends, this rank starts nothing else. */
     _Atomic uint64_t stuck_in;
@@ -115,18 +117,24 @@ struct coll__ending {
 /* Which channel carries which messages.  Collectives are small or large by the bytes of
  * all ranks together, so that a small one does not wait for a large one
  * (the limit overtake).  Operations of streams have a channel of their own, so that they and
- * the host's operations do not wait for each other.  Sends and receives use CHANNEL_P2P
- * and up; those with tags have a channel of their own, on which lib/tags matches them. */
+ * the host's operations do not wait for each other.  So have requests that ranks start in
+ * any order, since their order among the other operations differs between ranks.  Sends and
+ * receives use CHANNEL_P2P and up; those with tags have a channel of their own, on which
+ * lib/tags matches them.  On CHANNEL_ORDER the ranks agree which requests begin next
+ * (lib/run/any_order.c). */
 enum {
     CHANNEL_SMALL,
     CHANNEL_LARGE,
     CHANNEL_STREAM,
+    CHANNEL_ANY_SMALL,
+    CHANNEL_ANY_LARGE,
     CHANNEL_P2P,
     CHANNEL_P2P_STREAM,
-    CHANNEL_TAGS
+    CHANNEL_TAGS,
+    CHANNEL_ORDER
 };
 
-_Static_assert(CHANNEL_TAGS + 1 == COLL__CHANNELS, "each has a use");
+_Static_assert(CHANNEL_ORDER + 1 == COLL__CHANNELS, "each has a use");
 
 struct coll_comm {
     int rank, size, n_hosts;

@@ -27,6 +27,7 @@
 #include "lib/comm/stall.h"
 #include "lib/comm/advice.h"
 #include "lib/comm/algorithm_id.h"
+#include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/members.h"
@@ -192,6 +193,25 @@ static enum coll__verdict judge_tagged(struct coll_comm *comm,
     return judge_message(comm, call, apart, text);
 }
 
+/* Another rank asks about a start in any order.  The two ranks wait for each other for ever
+ * if its caller waits for the end, and this rank's caller in a call of all ranks. */
+static enum coll__verdict judge_start(struct coll_comm *comm,
+                                      const struct coll__ctrl_call *call,
+                                      const char *apart,
+                                      char text[COLL__TEXT_MAX])
+{
+    uint32_t n =
+        coll__attachments_n_starts(comm, coll__started_number(call->sig.seq));
+
+    if ((int32_t)(n - (uint32_t)call->sig.seq) >= 0)
+        return VERDICT_HERE;
+    if (apart && call->is_blocked)
+        return disagree(comm, call, apart, COLL__SAME_CALLS, text);
+    if (apart)
+        snprintf(text, COLL__TEXT_MAX, "in %s", apart);
+    return VERDICT_LATE;
+}
+
 enum coll__verdict coll__stall_judge(struct coll_comm *comm,
                                      const struct coll__ctrl_call *call,
                                      int is_gathering,
@@ -206,6 +226,8 @@ enum coll__verdict coll__stall_judge(struct coll_comm *comm,
                         COLL__TEXT_MAX);
     if (coll__is_tagged((enum coll_collective)call->sig.collective))
         return judge_tagged(comm, call, apart, text);
+    if (call->sig.series == SERIES_STARTED)
+        return judge_start(comm, call, apart, text);
     return coll__is_p2p((enum coll_collective)call->sig.collective)
                ? judge_message(comm, call, apart, text)
                : judge_collective(comm, call, apart, text);
@@ -297,14 +319,18 @@ static void list_ranks(const struct coll_comm *comm, const int *ranks,
 }
 
 /* Say who has not come to a collective; "" where all have. */
-static void describe_absent(const struct coll_comm *comm,
+static void describe_absent(const struct coll__call *waiting,
                             const struct coll__ctrl_roll *roll, char *text,
                             size_t len)
 {
+    const struct coll_comm *comm = waiting->comm;
     struct text said = {.at = text, .len = len};
 
     text[0] = '\0';
-    list_ranks(comm, roll->late, roll->n_late, "; not arrived: rank ", &said);
+    list_ranks(comm, roll->late, roll->n_late,
+               waiting->sig.series == SERIES_STARTED ? "; not started by rank "
+                                                     : "; not arrived: rank ",
+               &said);
     if (roll->n_late)
         append(&said, " (rank %d is %s)", roll->late[0], roll->text);
     list_ranks(comm, roll->silent, roll->n_silent, "; no answer from rank ",
@@ -327,7 +353,7 @@ static void describe_missing(const struct coll__call *waiting,
     else if (waiting->is_p2p)
         snprintf(text, len, "; no answer from rank %d%s", peer, host);
     else if (roll)
-        describe_absent(comm, roll, text, len);
+        describe_absent(waiting, roll, text, len);
     else
         snprintf(text, len, "; no answer from the other ranks");
 }
@@ -464,6 +490,13 @@ void coll__stall_end(struct coll__call *waiting)
 
 /* ---- patience ------------------------------------------------------------ */
 
+/* Is it a collective that is numbered in the order of the calls? */
+static int is_numbered_by_calls(const struct coll__signature *sig)
+{
+    return coll__numbered_in(sig) == SERIES_HOST &&
+           !coll__is_p2p((enum coll_collective)sig->collective);
+}
+
 /* Look for what is wrong; a status. */
 static int investigate(const struct coll__call *running, int is_blocked,
                        double now)
@@ -472,7 +505,7 @@ static int investigate(const struct coll__call *running, int is_blocked,
     struct coll__patience *p = &comm->patience;
 
     p->looked = now;
-    if (is_blocked && running->sig.series != SERIES_TAGGED && !running->is_p2p)
+    if (is_blocked && is_numbered_by_calls(&running->sig))
         atomic_store_explicit(&comm->calls.stuck_in, running->sig.seq,
                               memory_order_release);
     if (now > p->asked + p->pause)

@@ -171,8 +171,8 @@ static int is_again(const struct coll_request *request,
 
     return own->collective == args->collective && own->count == args->count &&
            own->type == args->type && same_factors(own, args) &&
-           own->root == args->root && !args->stream && request->is_plain &&
-           lie_alike(request, args) &&
+           own->root == args->root && own->any_order == args->any_order &&
+           !args->stream && request->is_plain && lie_alike(request, args) &&
            (!request->numbers || same_layout(request, args));
 }
 

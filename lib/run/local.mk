@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/any_order.c %D%/any_order.h \
 	%D%/args.c %D%/args.h \
 	%D%/buffers.c \
 	%D%/cache.c %D%/cache.h \

@@ -6,13 +6,15 @@
  * to its end before the next one begins, so their messages cannot mix; a small one
  * and a large one run side by side.  Sends and receives begin at once and all run:
  * messages between two ranks keep the order of the starts, since each takes its
- * place in the transport as it begins.
+ * place in the transport as it begins.  Requests in any order come into the queue of their
+ * channel when all ranks have started them (any_order.c).
  */
 #include "lib/run/request.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
 #include "lib/comm/stall.h"
+#include "lib/run/any_order.h"
 #include "lib/run/notice.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
@@ -109,8 +111,8 @@ static void begin(struct coll_request *request)
         sig = &other;
     }
     coll__prog_start(request->prog, sig,
-                     is_barrier ? &comm->run->token_in : request->args.in,
-                     is_barrier ? &comm->run->token_out : request->args.out,
+                     is_barrier ? &comm->run->token[0] : request->args.in,
+                     is_barrier ? &comm->run->token[1] : request->args.out,
                      request->args.stream);
 }
 
@@ -141,8 +143,7 @@ static void append(struct coll__queue *queue, struct coll_request *request)
     request->call.comm->run->n_running++;
 }
 
-/* Take out one that has ended. */
-static void take_out(struct coll_request *request)
+void coll__request_unqueue(struct coll_request *request)
 {
     struct coll__queue *queue =
         &request->call.comm->run->queues[request->channel];
@@ -206,7 +207,7 @@ int coll__request_start(struct coll_request *request)
     struct coll_comm *comm = request->call.comm;
     int at = request->call.sig.series * comm->size + request->problem.root;
 
-    if (coll__trace_is_on())
+    if (coll__trace_is_on() && !request->agreement)
         request->called = coll__now();
     if (is_look_due(request))
         coll__comm_look_around(comm); /* what it finds has failed then */
@@ -231,8 +232,10 @@ int coll__request_start(struct coll_request *request)
 
 int coll__request_start_any(struct coll_request *request)
 {
-    return request->kind == REQUEST_TAGGED ? coll__tagged_start(request)
-                                           : coll__request_start(request);
+    if (request->kind == REQUEST_TAGGED)
+        return coll__tagged_start(request);
+    return request->agreement ? coll__any_order_start(request)
+                              : coll__request_start(request);
 }
 
 int coll__request_fail(struct coll_request *request)
@@ -256,7 +259,7 @@ int coll__run_quiesce(struct coll_comm *comm)
         while (queue->first) {
             struct coll_request *request = queue->first;
 
-            take_out(request);
+            coll__request_unqueue(request);
             end(request, status);
         }
     }
@@ -267,14 +270,19 @@ int coll__run_quiesce(struct coll_comm *comm)
     return status;
 }
 
-/* The program failed with this status.  Returns the communicator's failure, or COLL_OK
- * while the cause is not known yet. */
+int coll__run_failed(struct coll_comm *comm, const struct coll__signature *call,
+                     const struct coll__xfer *xfer, int status)
+{
+    return coll__comm_run_failed(comm, call, xfer, status)
+               ? coll__run_quiesce(comm)
+               : COLL_OK;
+}
+
+/* The program failed with this status. */
 static int failed(const struct coll_request *request, int status)
 {
-    return coll__comm_run_failed(request->call.comm, &request->call.sig,
-                                 coll__prog_fault(request->prog), status)
-               ? coll__run_quiesce(request->call.comm)
-               : COLL_OK;
+    return coll__run_failed(request->call.comm, &request->call.sig,
+                            coll__prog_fault(request->prog), status);
 }
 
 int coll__request_start_alone(struct coll_request *request)
@@ -325,7 +333,7 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
 
     if (request->parts)
         empty_stage(request);
-    take_out(request);
+    coll__request_unqueue(request);
     coll__history_end(history, ended_up_to(comm, history));
     if (coll__trace_is_on())
         trace(request);
@@ -364,7 +372,7 @@ void coll__request_end(struct coll_request *request, int status)
         &request->call.comm->run->queues[request->channel];
     int was_first = queue->first == request;
 
-    take_out(request);
+    coll__request_unqueue(request);
     if (was_first)
         coll__history_p2p(history_of(request),
                           queue->first ? &queue->first->call.sig : NULL,
@@ -400,6 +408,8 @@ static int move_more(struct coll_comm *comm, int *moved)
 
     if (comm->run->has_more & RUN_HAS_TAGS)
         rc = coll__tagged_move(comm, moved);
+    if (!rc && !comm->lost.until && (comm->run->has_more & RUN_HAS_ANY_ORDER))
+        rc = coll__any_order_move(comm, moved);
     return rc || comm->lost.until || !(comm->run->has_more & RUN_HAS_STREAMS)
                ? rc
                : coll__stream_calls->move(comm, moved);
@@ -447,7 +457,8 @@ int coll__request_check_stall(struct coll_request *request, double timeout,
 {
     struct coll_comm *comm = request->call.comm;
     const struct coll_request *running =
-        request->call.is_p2p || request->kind == REQUEST_TAGGED
+        request->call.is_p2p || request->kind == REQUEST_TAGGED ||
+                request->channel == CHANNEL_ORDER
             ? request
             : comm->run->queues[request->channel].first;
 

@@ -5,6 +5,7 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/proof/plan_set.h"
+#include "lib/run/any_order.h"
 #include "lib/run/args.h"
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
@@ -230,8 +231,9 @@ int coll__channel_of(const struct coll_comm *comm,
         return CHANNEL_P2P_STREAM;
     if (coll__is_p2p(pb->collective))
         return CHANNEL_P2P;
-    return coll__problem_total(pb) <= comm->settings.overtake ? CHANNEL_SMALL
-                                                              : CHANNEL_LARGE;
+    if (coll__problem_total(pb) <= comm->settings.overtake)
+        return series == SERIES_ANY_ORDER ? CHANNEL_ANY_SMALL : CHANNEL_SMALL;
+    return series == SERIES_ANY_ORDER ? CHANNEL_ANY_LARGE : CHANNEL_LARGE;
 }
 
 size_t coll__request_bytes(const struct coll_request *request)
@@ -380,20 +382,40 @@ static int on_stream(struct coll_comm *comm, const struct coll_args *args,
         return coll__args_wrong(args, "only an operation on host buffers has "
                                       "notify; let an event follow it in its "
                                       "stream");
+    if (args->any_order)
+        return coll__args_wrong(args, "only an operation on host buffers has "
+                                      "any_order; streams run their "
+                                      "operations in the order of the calls");
     return coll__stream_calls->request(comm, args, request);
+}
+
+/* Its caller has no use for the request any more. */
+static void put_back(struct coll_request *request)
+{
+    if (request->kind == REQUEST_KEPT)
+        coll__cache_put(request);
+    else
+        coll__request_free(request);
 }
 
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request)
 {
     int rc = coll__comm_status(comm);
+    uint32_t number = args->any_order ? coll__any_order_count(comm) : 0;
 
+    if (rc == COLL_OK)
+        rc = coll__any_order_check(args);
     if (rc == COLL_OK)
         rc = take(comm, args, request);
     if (rc == COLL_IN_PROGRESS)
         rc = on_stream(comm, args, request);
     if (rc)
         return rc;
+    if (number && coll__any_order_join(*request, number)) {
+        put_back(*request);
+        return COLL_ERR_NOMEM;
+    }
     (*request)->args.notify = args->notify;
     (*request)->call.user_tag = args->user_tag;
     own(comm, *request);
@@ -418,10 +440,8 @@ int coll__request_destroy(struct coll_request *request)
     disown(request);
     request->args.notify = 0;
     request->call.user_tag = 0;
-    if (request->kind == REQUEST_KEPT)
-        coll__cache_put(request);
-    else
-        coll__request_free(request);
+    coll__any_order_leave(request);
+    put_back(request);
     return COLL_OK;
 }
 

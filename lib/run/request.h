@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+struct coll__agreement;
 struct coll__algo;
 struct coll__prog;
 struct coll_comm;
@@ -38,6 +39,8 @@ struct coll_request {
      * it with release, after everything else about the operation. */
     atomic_int status;
     struct coll_request *own_next, **own_at; /* among the caller's */
+    struct coll__agreement
+        *agreement; /* of one in any order (any_order.c), or NULL */
 
     /* The program and what it is for. */
     struct coll__problem problem; /* its counts are in `numbers` */
@@ -62,6 +65,8 @@ struct coll_request {
  * default stream too (lib/device/cuda_stream.h). */
 static inline enum coll__series coll__series_of(const struct coll_args *args)
 {
+    if (args->any_order)
+        return SERIES_ANY_ORDER;
     return args->stream ? SERIES_COMPARED : SERIES_HOST;
 }
 
@@ -137,7 +142,11 @@ int coll__request_start(struct coll_request *request);
 int coll__request_start_alone(struct coll_request *request);
 void coll__request_queue(struct coll_request *request);
 
-/* As coll__request_start(), also for a message with a tag. */
+/* The opposite: take a request that has not ended out of its queue. */
+void coll__request_unqueue(struct coll_request *request);
+
+/* As coll__request_start(), also for a message with a tag and for a request in any
+ * order. */
 int coll__request_start_any(struct coll_request *request);
 
 /* The request was started on a communicator that has failed: end it.  Returns its

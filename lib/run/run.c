@@ -6,6 +6,7 @@
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
 #include "lib/exec/routes.h"
+#include "lib/run/any_order.h"
 #include "lib/run/owner.h"
 #include "lib/run/request.h"
 #include "lib/run/stream_calls.h"
@@ -106,6 +107,7 @@ static int run_free(struct coll_comm *comm)
     coll__requests_forget_own(comm);
     coll__cache_forget(comm);
     coll__tagged_forget(comm);
+    coll__any_order_forget(comm);
     free(run->packed);
     free(run->sorter.scratch);
     for (int c = 0; c < COLL__CHANNELS; c++)
@@ -120,7 +122,7 @@ static void run_bytes(const struct coll_comm *comm,
 {
     const struct coll__run *run = comm->run;
 
-    stats->plans += run->cache.bytes;
+    stats->plans += run->cache.bytes + coll__any_order_bytes(comm);
     stats->scratch += run->cache.pool.bytes + coll__tagged_bytes(comm);
     for (const struct coll_request *r = run->own; r; r = r->own_next)
         if (r->kind != REQUEST_KEPT) {
@@ -139,6 +141,7 @@ const struct coll__attachment coll__run_attachment = {
              [LIFE_FREE] = run_free},
     .join = run_join,
     .find = run_find,
+    .n_starts = coll__any_order_n_starts,
     .bytes = run_bytes,
 };
 

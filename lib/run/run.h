@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct coll__any_order;
 struct coll__attachment;
 struct coll__tagged_request;
 struct coll__tags;
@@ -24,7 +25,11 @@ struct coll_request;
 enum coll__owner { OWNER_NONE, OWNER_FREE, OWNER_TAKEN };
 
 /* What else than programs moves. */
-enum coll__more { RUN_HAS_STREAMS = 1, RUN_HAS_TAGS = 2 };
+enum coll__more {
+    RUN_HAS_STREAMS = 1,
+    RUN_HAS_TAGS = 2,
+    RUN_HAS_ANY_ORDER = 4
+};
 
 /* The operations of a channel that were started and have not ended, in order.  Only the
  * first collective runs; sends and receives all run. */
@@ -59,8 +64,10 @@ struct coll__run {
     int is_quiet;   /* the communicator failed, and its transports are closed */
     struct coll__wait wait;
     unsigned n_tests_idle;
-    unsigned char token_in, token_out; /* a barrier's one byte */
+    unsigned char token[2];  /* a barrier's one byte, in and out */
     struct coll__tags *tags; /* messages with tags, from the first one on */
+    /* Requests in any order, from the first one on.  Any thread reads it. */
+    _Atomic(struct coll__any_order *) any_order;
 
     /* What is kept for the next calls. */
     struct coll__cache cache; /* of blocking calls */
@@ -85,6 +92,11 @@ int coll__run_progress(struct coll_comm *comm, int *moved);
 /* The communicator failed: stop its transports, so that they touch no buffer any more,
  * and end the running operations.  Returns the failure. */
 int coll__run_quiesce(struct coll_comm *comm);
+
+/* A transfer of this rank's call has ended with that status.  The communicator's failure,
+ * or COLL_OK while the cause is not known yet. */
+int coll__run_failed(struct coll_comm *comm, const struct coll__signature *call,
+                     const struct coll__xfer *xfer, int status);
 
 /* What lib/run keeps on a communicator. */
 extern const struct coll__attachment coll__run_attachment;

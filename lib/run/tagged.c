@@ -352,11 +352,9 @@ int coll__tagged_move(struct coll_comm *comm, int *moved)
 
     if (rc == COLL_OK)
         return collect(comm);
-    if (!tags->fault || !first)
-        coll__comm_fail(comm, rc, "%s", coll_last_error());
-    else if (coll__comm_run_failed(comm, &first->call.sig, tags->fault, rc) ==
-             COLL_OK)
-        return COLL_OK; /* the cause is not known yet */
+    if (tags->fault && first)
+        return coll__run_failed(comm, &first->call.sig, tags->fault, rc);
+    coll__comm_fail(comm, rc, "%s", coll_last_error());
     return coll__run_quiesce(comm);
 }
 

@@ -78,8 +78,9 @@ static void put_call(FILE *file, const struct coll__recorder *r,
 /* Write a series; an entry that is overwritten meanwhile is left out. */
 static void put_series(FILE *file, struct coll__recorder *r, int series)
 {
-    static const char *const names[] = {
-        [SERIES_HOST] = "host", [SERIES_STREAM] = "stream"};
+    static const char *const names[] = {[SERIES_HOST] = "host",
+                                        [SERIES_STREAM] = "stream",
+                                        [SERIES_ANY_ORDER] = "any order"};
     struct coll__history *h = &r->what.history[series];
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);

@@ -106,29 +106,53 @@ static void describe_tagged(const struct coll__signature *sig, char *text,
              coll_type_name((enum coll_type)sig->type));
 }
 
+static const char *where_of(const struct coll__signature *sig)
+{
+    switch ((enum coll__series)sig->series) {
+    case SERIES_STREAM:
+    case SERIES_COMPARED:
+        return " on a stream";
+    case SERIES_ANY_ORDER:
+        return " in any order";
+    default:
+        return "";
+    }
+}
+
+static void describe_number(const struct coll__signature *sig, char *text,
+                            size_t len)
+{
+    if (sig->series == SERIES_STARTED)
+        snprintf(text, len, "of request number %u",
+                 (unsigned)coll__started_number(sig->seq));
+    else
+        snprintf(text, len, "#%llu", (unsigned long long)sig->seq);
+}
+
 void coll__signature_describe(const struct coll__signature *sig, char *text,
                               size_t len)
 {
     enum coll_collective collective = (enum coll_collective)sig->collective;
     const char *name = coll_collective_name(collective);
     const char *type = coll_type_name((enum coll_type)sig->type);
-    unsigned long long seq = sig->seq, count = coll__signature_count(sig);
-    const char *where = sig->series == SERIES_HOST ? "" : " on a stream";
-    char more[96];
+    unsigned long long count = coll__signature_count(sig);
+    const char *where = where_of(sig);
+    char more[96], number[40];
 
     describe_more(sig, more, sizeof(more));
+    describe_number(sig, number, sizeof(number));
     if (coll__is_tagged(collective))
         describe_tagged(sig, text, len);
     else if (coll__is_p2p(collective))
-        snprintf(text, len, "%s #%llu %s %d (%llu %s)%s", name, seq,
+        snprintf(text, len, "%s %s %s %d (%llu %s)%s", name, number,
                  collective == COLL_SEND ? "to" : "from", sig->root, count,
                  type, where);
     else if (collective == COLL_BARRIER)
-        snprintf(text, len, "%s #%llu%s", name, seq, where);
+        snprintf(text, len, "%s %s%s", name, number, where);
     else if (coll__has_counts(collective))
-        snprintf(text, len, "%s #%llu (%s%s)%s", name, seq, type, more, where);
+        snprintf(text, len, "%s %s (%s%s)%s", name, number, type, more, where);
     else
-        snprintf(text, len, "%s #%llu (%llu %s%s)%s", name, seq, count, type,
+        snprintf(text, len, "%s %s (%llu %s%s)%s", name, number, count, type,
                  more, where);
 }
 

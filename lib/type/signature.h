@@ -10,15 +10,19 @@
 
 /* The operations of a communicator are numbered in the order of their calls, in several
  * series.  HOST: operations on buffers of the host.  STREAM: operations that streams carry
- * out; their order among the host's differs between ranks.  COMPARED: with COLL_CHECK
- * calls for streams are compared when they are made, so these comparisons are numbered
- * among the host's.  TAGGED: messages with tags, whose numbers are of a pair of ranks. */
+ * out; their order among the host's differs between ranks.  ANY_ORDER: operations of
+ * requests that ranks start in any order, in the order in which they begin.  COMPARED: with
+ * COLL_CHECK calls for streams are compared when they are made, so these comparisons are
+ * numbered among the host's.  TAGGED: messages with tags, whose numbers are of a pair of
+ * ranks.  STARTED: starts in any order whose operations have not begun. */
 enum coll__series {
     SERIES_HOST,
     SERIES_STREAM,
+    SERIES_ANY_ORDER,
     N_HISTORIES,
     SERIES_COMPARED = N_HISTORIES,
     SERIES_TAGGED,
+    SERIES_STARTED,
     N_SERIES
 };
 
@@ -70,6 +74,18 @@ static inline uint64_t coll__tagged_seq(int tag, uint32_t number)
 static inline int coll__signature_tag(const struct coll__signature *sig)
 {
     return (int)(uint32_t)(sig->seq >> 32);
+}
+
+/* The seq of SERIES_STARTED: the request's number among those that may be started in any
+ * order, and how many times this rank has started it.  Both count from 1. */
+static inline uint64_t coll__started_seq(uint32_t number, uint32_t n_starts)
+{
+    return (uint64_t)number << 32 | n_starts;
+}
+
+static inline uint32_t coll__started_number(uint64_t seq)
+{
+    return (uint32_t)(seq >> 32);
 }
 
 /* The collectives of all ranks are all but the sends and receives; those without a tag are

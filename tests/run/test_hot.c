@@ -64,7 +64,8 @@ static int pass_round(struct coll_comm *comm, float *in, float *out, size_t n)
     return me + 1 < p && coll_send(in, n, COLL_F32, me + 1, comm, NULL);
 }
 
-static int run_request(struct coll_comm *comm, float *in, float *out, size_t n)
+static int run_request(struct coll_comm *comm, float *in, float *out, size_t n,
+                       int any_order)
 {
     struct coll_args args = {.size = sizeof(args),
                              .collective = COLL_ALLREDUCE,
@@ -72,7 +73,8 @@ static int run_request(struct coll_comm *comm, float *in, float *out, size_t n)
                              .op = COLL_SUM,
                              .in = in,
                              .out = out,
-                             .count = n};
+                             .count = n,
+                             .any_order = any_order};
     struct coll_request *request;
 
     return coll_request_create(&args, comm, &request) || coll_start(request) ||
@@ -94,7 +96,8 @@ static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
            coll_scan(in, out, n, COLL_F32, COLL_SUM, comm, NULL) ||
            coll_exscan(in, out, n, COLL_F32, COLL_SUM, comm, NULL) ||
            run_v(comm, in, out, n) || run_mixed(comm, in, out, n) ||
-           run_request(comm, in, out, n) || pass_round(comm, in, out, n) ||
+           run_request(comm, in, out, n, 0) ||
+           run_request(comm, in, out, n, 1) || pass_round(comm, in, out, n) ||
            coll_barrier(comm, NULL);
 }
 
