@@ -120,7 +120,7 @@
     {                                                                          \
         struct call call;                                                      \
                                                                                \
-        return (prepare) && call_may_persist(&call)                            \
+        return (prepare) && call_may_start(&call)                              \
                    ? call_persist(&call, request)                              \
                    : INIT(PMPI, name)(args, info, request);                    \
     }

@@ -51,7 +51,9 @@ static int exchange(void *arg, const void *in, void *out, size_t len)
                           *handle);
 }
 
-int comm_make_coll(MPI_Comm handle, struct coll_comm **coll)
+/* Make a communicator of libcoll for the ranks of one of MPI's.  Collective.  The status
+ * is the same on all ranks. */
+static int make_coll(MPI_Comm handle, struct coll_comm **coll)
 {
     struct coll_config config = {.size = sizeof(config),
                                  .timeout = NO_DEADLINE,
@@ -158,8 +160,7 @@ static void adopt(MPI_Comm handle)
 
     if (comms.keyval == MPI_KEYVAL_INVALID || handle == MPI_COMM_NULL ||
         PMPI_Comm_test_inter(handle, &is_inter) || is_inter ||
-        PMPI_Comm_size(handle, &size) || size < 2 ||
-        comm_make_coll(handle, &coll))
+        PMPI_Comm_size(handle, &size) || size < 2 || make_coll(handle, &coll))
         return;
     comm_register(comm_new(handle), coll, handle);
 }

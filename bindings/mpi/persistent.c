@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* persistent.c - carried calls that are prepared once and started often.
  *
- * Ranks may start persistent requests in different orders, and libcoll wants one order in
- * a communicator; so each of them has a communicator of libcoll of its own.
+ * Ranks may start persistent requests in different orders, so libcoll's requests have
+ * any_order.
  *
  * MPI has no persistent generalized requests.  The program gets a persistent receive of
  * this process from itself, which MPI_Start() starts beside the call; when the call ends,
@@ -30,22 +30,11 @@ static int take_tag(void)
     return 0;
 }
 
-int call_may_persist(struct call *call)
-{
-    if (!call_may_start(call))
-        return 0;
-    if (comm_make_coll(call->comm->handle, &call->own) == COLL_OK)
-        return 1;
-    call_free(call);
-    return call_leave(call->args.collective);
-}
-
 static void discard(struct request *r)
 {
     struct comm *comm = r->call.comm;
 
     coll_request_destroy(r->coll);
-    coll_comm_destroy(r->own);
     is_taken[r->tag] = 0;
     call_free(&r->call);
     request_forget(r);
@@ -72,9 +61,10 @@ static int persist(struct call *call, MPI_Request *handle)
     if (!r)
         return comm_error(call->comm->handle, COLL_ERR_NOMEM);
     comm_use(call->comm);
-    r->own = call->own;
+    r->is_persistent = 1;
+    r->call.args.any_order = 1;
     atomic_store(&r->is_done, 1);
-    status = request_prepare(r, r->own);
+    status = request_prepare(r);
     rc = status ? comm_error(call->comm->handle, status) : name(r, handle);
     if (rc)
         discard(r);
@@ -132,7 +122,7 @@ MPI_PRELOAD_API int MPI_Request_free(MPI_Request *handle)
 {
     struct request *r = request_find(*handle);
 
-    if (r && r->own) {
+    if (r && r->is_persistent) {
         request_settle(*handle);
         requests_enter();
         discard(r);

@@ -139,10 +139,6 @@ static inline struct comm *comm_find(MPI_Comm handle)
 void comm_use(struct comm *comm);
 void comm_release(struct comm *comm);
 
-/* Make a communicator of libcoll for the ranks of one of MPI's.  Collective.  The status
- * is the same on all ranks. */
-int comm_make_coll(MPI_Comm handle, struct coll_comm **coll);
-
 /* MPI's error code for a status of libcoll; its text is coll_last_error(). */
 int status_code(int status);
 
@@ -170,8 +166,7 @@ struct call {
     struct coll_args args;
     struct comm *comm;
     struct area in, out;
-    struct coll_comm *own; /* of a persistent call: persistent.c */
-    int is_short;          /* no memory for a stage */
+    int is_short; /* no memory for a stage */
     int is_user_op;
     int is_kept; /* types and arrays are copies: call_keep() */
 };
@@ -267,8 +262,7 @@ int call_may_start(struct call *call);
 /* Start it.  Returns MPI's error code. */
 int call_start(struct call *call, MPI_Request *request);
 
-/* The same for calls that are prepared once; may_persist() is collective. */
-int call_may_persist(struct call *call);
+/* The same for a call that is prepared once. */
 int call_persist(struct call *call, MPI_Request *request);
 
 /* Carry out a call that blocks while other threads may wait for requests of the same

@@ -131,7 +131,7 @@ static int cancel(void *arg, int is_complete)
 static void complete(struct request *r, int status)
 {
     r->error = status ? status_code(status) : call_unpack(&r->call);
-    if (r->own) {
+    if (r->is_persistent) {
         take_out(r);
         persistent_ended(r);
         return;
@@ -144,12 +144,12 @@ static void complete(struct request *r, int status)
         PMPI_Grequest_complete(r->handle); /* which may free r */
 }
 
-int request_prepare(struct request *r, struct coll_comm *coll)
+int request_prepare(struct request *r)
 {
     if (r->call.is_short || call_keep(&r->call))
         return COLL_ERR_NOMEM;
     r->call.args.background = 1;
-    return coll_request_create(&r->call.args, coll, &r->coll);
+    return coll_request_create(&r->call.args, r->call.comm->coll, &r->coll);
 }
 
 /* Give it a handle of MPI.  Returns MPI's error code. */
@@ -176,7 +176,7 @@ int request_launch(struct request *r)
 
 static int start(struct request *r, MPI_Request *handle)
 {
-    int status = request_prepare(r, r->call.comm->coll), rc;
+    int status = request_prepare(r), rc;
 
     if (status) {
         rc = comm_error(r->call.comm->handle, status);

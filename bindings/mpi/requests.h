@@ -10,19 +10,18 @@ struct request {
     struct coll_request *coll;
     MPI_Request handle;
     int has_handle;
-    struct coll_comm *own; /* of a persistent request; else NULL */
-    int tag;               /* the same: persistent.c */
-    int error;             /* MPI's code, once it is done */
-    atomic_int is_done;    /* its handle is complete, and r->coll is gone */
+    int is_persistent;
+    int tag;            /* of a persistent request: persistent.c */
+    int error;          /* MPI's code, once it is done */
+    atomic_int is_done; /* its handle is complete, and r->coll is gone */
     struct request *next, **at; /* among those that run */
 };
 
 /* A request for the call, or NULL; the call's stages are freed then. */
 struct request *request_new(struct call *call);
 
-/* Prepare it on a communicator of libcoll: a status.  Then start it, any number of times:
- * MPI's error code. */
-int request_prepare(struct request *r, struct coll_comm *coll);
+/* Prepare it: a status.  Then start it, any number of times: MPI's error code. */
+int request_prepare(struct request *r);
 int request_launch(struct request *r);
 
 /* Know a request by its handle, find it, and forget and free it. */

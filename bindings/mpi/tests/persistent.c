@@ -126,6 +126,35 @@ static void any_order(MPI_Comm comm)
         MPI_Request_free(&list[i]);
 }
 
+/* Rank 0: start both, wait for the second, then for the first.  The others: the second one,
+ * and a blocking call, before they start the first one. */
+static void crosswise(MPI_Comm comm)
+{
+    MPI_Request first, second;
+    int in[2], sums[2], one = 1, sum;
+
+    INIT(Allreduce)
+    (&in[0], &sums[0], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &first);
+    INIT(Allreduce)
+    (&in[1], &sums[1], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &second);
+    for (int s = 0; s < 20 * STARTS; s++) {
+        in[0] = s;
+        in[1] = s + 1;
+        if (rank == 0)
+            MPI_Start(&first);
+        MPI_Start(&second);
+        MPI_Wait(&second, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+        if (rank)
+            MPI_Start(&first);
+        MPI_Wait(&first, MPI_STATUS_IGNORE);
+        if (sums[0] != size * s || sums[1] != size * (s + 1) || sum != size)
+            complain("persistent sums crosswise are wrong");
+    }
+    MPI_Request_free(&first);
+    MPI_Request_free(&second);
+}
+
 static void all(void)
 {
     moves(MPI_COMM_WORLD, &kinds[0], &kinds[3]);
@@ -133,6 +162,7 @@ static void all(void)
     alltoall_v(MPI_COMM_WORLD);
     reductions(MPI_COMM_WORLD);
     any_order(MPI_COMM_WORLD);
+    crosswise(MPI_COMM_WORLD);
 }
 
 #else /* this MPI has none */
