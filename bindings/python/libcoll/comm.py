@@ -87,14 +87,15 @@ class View(Operations):
         self.rank, self.size = comm.rank, comm.size
 
     def __call__(
-        self, algo: str | None = None, background: bool = False, **factors: float
+        self, algo: str | None = None, background: bool = False, **more: float
     ) -> View:
         """Return this view with an algorithm, or with a thread that moves requests on.
 
         prescale=0.5 multiplies this rank's input of a sum or average of floats by 0.5, and
-        postscale=0.5 the result.
+        postscale=0.5 the result.  any_order=True is for requests that ranks may start in
+        different orders.  user_tag=7 is shown with the call in errors and timelines.
         """
-        return View(self._comm, self._make, algo=algo, background=background, **factors)
+        return View(self._comm, self._make, algo=algo, background=background, **more)
 
     def _do(self, call: Call) -> Any:
         return self._make(self._comm, call, args_of(call, **self._options))

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 _Args = struct(
     "size:n collective:i type:i op:i root:i in_:p out:p count:n stream:p "
     "in_counts:p in_displs:p out_counts:p out_displs:p algo:s background:i "
-    "notify:i status:p tag:i prescale:d postscale:d"
+    "notify:i status:p tag:i user_tag:n prescale:d postscale:d any_order:i"
 )
 _VALUES = ("type", "op", "root", "in_", "out", "count", "stream", "status", "tag")
 _ARRAYS = ("in_counts", "in_displs", "out_counts", "out_displs")
 
 
 def args_of(
-    call: Call, algo: str | None = None, background: bool = False, **factors: float
+    call: Call, algo: str | None = None, background: bool = False, **more: float
 ) -> Any:
-    """Return the call as struct coll_args; factors: prescale and postscale."""
+    """Return the call as struct coll_args; more: fields of it that have no argument here."""
     fields = {name: getattr(call, name) for name in _VALUES}
     fields.update((name, cast(getattr(call, name), c_void_p)) for name in _ARRAYS)
     is_host = not call.stream and all(buffer.is_host for buffer in call.keep[:2])
     fields.update(background=background, notify=background and is_host)
     code, algorithm = COLLECTIVES[call.collective], algo.encode() if algo else None
-    return sized(_Args, collective=code, algo=algorithm, **fields, **factors)
+    return sized(_Args, collective=code, algo=algorithm, **fields, **more)
 
 
 async def _notice_of(handle: int) -> None:

@@ -274,9 +274,15 @@ def test_requests(comm):
     for one in running:
         equal(one.wait(), [[r, r] for r in range(comm.size)])
     comm.start.barrier().wait()
-    scaled = comm.start(prescale=0.5, postscale=3).allreduce(numpy.full(3, 2.0))
+    scaled = comm.start(prescale=0.5, postscale=3, user_tag=7).allreduce(numpy.full(3, 2.0))
     equal(scaled.wait(), numpy.full(3, 3.0 * comm.size))
     raises(TypeError, "no scale: use", comm.start(scale=2).allreduce, mine)
+    lengths = (3, 50_000) if comm.rank % 2 else (50_000, 3)
+    pair = {n: comm.prepare(any_order=True).allreduce(numpy.ones(n)) for n in (3, 50_000)}
+    for n in lengths:
+        pair[n].start()
+    for n in lengths:
+        equal(pair[n].wait(), numpy.full(n, comm.size))
 
 
 def test_await(comm):
