@@ -92,8 +92,8 @@ struct coll__calls {
      * receive has taken */
     _Atomic uint64_t *n_sent, *n_received;
     _Atomic int n_receiving; /* receives with a tag that have not ended */
-    uint32_t
-        n_any_order; /* requests in any order that it has made; for the owner only */
+    /* Requests in any order that it has made; for the owner only. */
+    uint32_t n_any_order;
     /* The collective in which this rank's caller has waited for a while; 0: none.
      * Until it ends, this rank starts nothing else. */
     _Atomic uint64_t stuck_in;

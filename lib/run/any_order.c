@@ -47,8 +47,8 @@ struct coll__agreement {
     int n_ready;                  /* children that have sent READY */
     int is_passed; /* this rank has sent READY, and awaits BEGIN */
     int n_unsent;  /* of `sends`, that are under way */
-    struct coll__xfer
-        sends[1 + N_CHILDREN];     /* to the parent and the children */
+    /* To the parent and the children. */
+    struct coll__xfer sends[1 + N_CHILDREN];
     struct coll__agreement *next;  /* in its bucket, or among the free ones */
     struct coll__agreement *older; /* among all */
 };

@@ -39,8 +39,8 @@ struct coll_request {
      * it with release, after everything else about the operation. */
     atomic_int status;
     struct coll_request *own_next, **own_at; /* among the caller's */
-    struct coll__agreement
-        *agreement; /* of one in any order (any_order.c), or NULL */
+    /* Of a request in any order (any_order.c), or NULL. */
+    struct coll__agreement *agreement;
 
     /* The program and what it is for. */
     struct coll__problem problem; /* its counts are in `numbers` */
@@ -142,7 +142,7 @@ int coll__request_start(struct coll_request *request);
 int coll__request_start_alone(struct coll_request *request);
 void coll__request_queue(struct coll_request *request);
 
-/* The opposite: take a request that has not ended out of its queue. */
+/* The opposite: take a request out of its queue. */
 void coll__request_unqueue(struct coll_request *request);
 
 /* As coll__request_start(), also for a message with a tag and for a request in any

@@ -195,6 +195,10 @@ static int standing_still(struct world_rank *me)
                                         r.comm, i % 2 ? other : r.stream));
     args.collective = COLL_BARRIER;
     args.stream = other;
+    args.any_order = 1;
+    EXPECT(me, coll_request_create(&args, r.comm, &request), COLL_ERR_INVALID,
+           "only an operation on host buffers has any_order");
+    args.any_order = 0;
     WORLD_CHECK(me, !coll_request_create(&args, r.comm, &request));
     WORLD_CHECK(me, !coll_start(request));
     WORLD_CHECK(me, world_sum(r.comm, 50) == COLL_OK);
