@@ -62,7 +62,7 @@ int area_set_blocks(struct area *area, const void *at, const int counts[],
 
 size_t area_bytes(const struct area *area)
 {
-    return area->count * area->type.size;
+    return area->count * area->type.staged;
 }
 
 char *area_stage(struct call *call, struct area *area, int is_needed)
@@ -90,6 +90,19 @@ void area_spread(const struct area *area, size_t counts[], size_t displs[])
 
 /* ---- copies --------------------------------------------------------------- */
 
+/* Copy elements whose gaps the stage has, too.  The buffer's gaps stay as they are. */
+static void copy_apart(const struct type_info *type, char *at, size_t count,
+                       char **stage, int is_in)
+{
+    for (size_t i = 0; i < count; i++) {
+        memcpy(is_in ? *stage : at, is_in ? at : *stage, type->size);
+        if (is_in)
+            memset(*stage + type->size, 0, type->staged - type->size);
+        at += type->extent;
+        *stage += type->staged;
+    }
+}
+
 /* Copy count elements from at into a stage, or out of it; the stage moves on. */
 static int copy(const struct type_info *type, char *at, size_t count,
                 char **stage, int is_in)
@@ -102,6 +115,10 @@ static int copy(const struct type_info *type, char *at, size_t count,
             memcpy(is_in ? *stage : at, is_in ? at : *stage,
                    count * type->size);
         *stage += count * type->size;
+        return MPI_SUCCESS;
+    }
+    if (type->staged != type->size) {
+        copy_apart(type, at, count, stage, is_in);
         return MPI_SUCCESS;
     }
     for (size_t n; count && rc == MPI_SUCCESS; count -= n) {

@@ -71,6 +71,9 @@ enum type_class {
     CLASS_OTHER, /* no reduction of MPI's own, or libcoll lacks it */
     CLASS_INTEGER,
     CLASS_FLOAT,
+    CLASS_COMPLEX,
+    CLASS_FLOAT_INT, /* a float or double, and an int as its index */
+    CLASS_TWO_INTS,
     CLASS_LOGICAL,
     CLASS_BYTE
 };
@@ -82,6 +85,8 @@ struct type_info {
     int is_named;
     int is_plain; /* elements are bytes without a gap, in order */
     size_t size, extent;
+    size_t align;  /* of elements that libcoll reduces in place */
+    size_t staged; /* bytes of an element in a stage: size, or more with gaps */
 };
 
 /* Build the table of MPI's own types; once, when MPI is initialised. */

@@ -2,15 +2,14 @@
 /* reductions.c - collectives that reduce.
  *
  * All ranks pass the same type and operation, so they agree on whether libcoll has
- * them.  A buffer that is not aligned to its elements, which MPI takes, is copied.
+ * them.  A buffer that is not aligned to its elements, which MPI takes, is copied.  So are
+ * pairs with gaps, which libcoll would write.
  */
 #include "bindings/mpi/preload.h"
 
-#include <string.h>
-
 static int is_misaligned(const struct area *area)
 {
-    return ((uintptr_t)area->at & (area->type.size - 1)) != 0;
+    return ((uintptr_t)area->at & (area->type.align - 1)) != 0;
 }
 
 /* Begin, and find the type and the operation.  0: left to MPI. */
@@ -30,6 +29,15 @@ static int begin(struct call *call, enum coll_collective collective,
     return 1;
 }
 
+/* Describe a buffer of n elements.  A stage has them as libcoll reduces them. */
+static void set_area(struct area *area, const void *at, size_t n,
+                     MPI_Datatype type)
+{
+    area_set(area, at, 0, type);
+    area->count = n;
+    area->type.staged = area->type.extent;
+}
+
 /* Set the input and output of n_in and n_out elements: a NULL output where a rank has
  * none.  in_stage: the output must not be written while the input is read. */
 static void set_buffers(struct call *call, const struct reduction *r,
@@ -37,13 +45,11 @@ static void set_buffers(struct call *call, const struct reduction *r,
 {
     const void *in = r->in == MPI_PLACE ? r->out : r->in;
 
-    area_set(&call->in, in, 0, r->type);
-    call->in.count = n_in;
+    set_area(&call->in, in, n_in, r->type);
     call->args.in = area_stage(call, &call->in, is_misaligned(&call->in));
     if (!r->out)
         return;
-    area_set(&call->out, r->out, 0, r->type);
-    call->out.count = n_out;
+    set_area(&call->out, r->out, n_out, r->type);
     call->args.out =
         area_stage(call, &call->out, in_stage || is_misaligned(&call->out));
 }
@@ -80,9 +86,9 @@ int prepare_exscan(struct call *call, const struct reduction *r)
 {
     if (!prepare(call, COLL_EXSCAN, r))
         return 0;
-    if (call->comm->rank == 0 && call->out.stage)
-        memcpy(call->out.stage, call->out.at, area_bytes(&call->out));
-    return 1; /* rank 0's output stays as it is */
+    if (call->comm->rank == 0)
+        call->out.count = 0; /* a stage is not copied: the output stays */
+    return 1;
 }
 
 int prepare_reduce(struct call *call, const struct reduction *r, int root)

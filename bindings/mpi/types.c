@@ -38,21 +38,48 @@ static enum coll_type integer_of(size_t size, int is_signed)
     return types[is_signed][size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
 }
 
-/* Fill in what libcoll has for elements of this class and size. */
+static enum coll_type type_of(enum type_class class, size_t size, int is_signed)
+{
+    switch (class) {
+    case CLASS_FLOAT:
+        return size == 4 ? COLL_F32 : COLL_F64;
+    case CLASS_COMPLEX:
+        return size == 8 ? COLL_C64 : COLL_C128;
+    case CLASS_FLOAT_INT:
+        return size == 8 ? COLL_F32_I32 : COLL_F64_I32;
+    case CLASS_TWO_INTS:
+        return COLL_I32_I32;
+    case CLASS_LOGICAL:
+        return COLL_BOOL;
+    default:
+        return integer_of(size, is_signed);
+    }
+}
+
+/* The alignment of the numbers of an element. */
+static size_t align_of(enum coll_type type, size_t size)
+{
+    switch (type) {
+    case COLL_C64:
+    case COLL_F32_I32:
+    case COLL_I32_I32:
+        return 4;
+    case COLL_C128:
+    case COLL_F64_I32:
+        return 8;
+    default:
+        return size;
+    }
+}
+
+/* Fill in what libcoll has for elements of this class and size.  libcoll's type must have
+ * the same extent: a double and an int have 4 bytes behind them in both. */
 static void choose(struct type_info *info, enum type_class class, int is_signed)
 {
-    size_t size = info->size;
-
-    info->class = class;
-    info->coll = integer_of(size, is_signed);
-    if (class == CLASS_FLOAT)
-        info->coll = size == 4 ? COLL_F32 : COLL_F64;
-    if (class == CLASS_LOGICAL)
-        info->coll = COLL_BOOL;
-    if ((class == CLASS_FLOAT && size != 4 && size != 8) ||
-        (class == CLASS_LOGICAL && size != 1) || !info->is_plain ||
-        coll_type_size(info->coll) != size)
-        info->class = CLASS_OTHER;
+    info->coll = type_of(class, info->size, is_signed);
+    info->class =
+        coll_type_size(info->coll) == info->extent ? class : CLASS_OTHER;
+    info->align = align_of(info->coll, info->size);
 }
 
 static void add(MPI_Datatype type, enum type_class class, int is_signed)
@@ -66,58 +93,49 @@ static void add(MPI_Datatype type, enum type_class class, int is_signed)
         PMPI_Type_get_extent(type, &lb, &extent))
         return;
     info.size = (size_t)size;
+    info.staged = info.size;
     info.extent = (size_t)extent;
     info.is_plain = lb == 0 && extent == size;
     choose(&info, class, is_signed);
     *slot_find(type) = info;
 }
 
-static void add_integers(void)
-{
-    const MPI_Datatype with_sign[] = {
-        MPI_SIGNED_CHAR, MPI_SHORT,   MPI_INT,     MPI_LONG,    MPI_LONG_LONG,
-        MPI_INT8_T,      MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_AINT,
-        MPI_OFFSET,      MPI_COUNT,   MPI_INTEGER};
-    const MPI_Datatype without[] = {
-        MPI_UNSIGNED_CHAR,      MPI_UNSIGNED_SHORT, MPI_UNSIGNED,
-        MPI_UNSIGNED_LONG,      MPI_UINT8_T,        MPI_UINT16_T,
-        MPI_UNSIGNED_LONG_LONG, MPI_UINT32_T,       MPI_UINT64_T};
+#define ADD_ALL(class, is_signed, ...)                                         \
+    do {                                                                       \
+        const MPI_Datatype types[] = {__VA_ARGS__};                            \
+                                                                               \
+        for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)            \
+            add(types[i], class, is_signed);                                   \
+    } while (0)
 
-    for (size_t i = 0; i < sizeof(with_sign) / sizeof(*with_sign); i++)
-        add(with_sign[i], CLASS_INTEGER, 1);
-    for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++)
-        add(without[i], CLASS_INTEGER, 0);
+static void add_numbers(void)
+{
+    ADD_ALL(CLASS_INTEGER, 1, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG,
+            MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
+            MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER, MPI_INTEGER1,
+            MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8);
+    ADD_ALL(CLASS_INTEGER, 0, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,
+            MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG,
+            MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T);
+    ADD_ALL(CLASS_FLOAT, 1, MPI_FLOAT, MPI_DOUBLE, MPI_REAL,
+            MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8);
+    ADD_ALL(CLASS_COMPLEX, 1, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX,
+            MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_COMPLEX,
+            MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16);
 }
 
+/* Fortran's logical numbers are OTHER: what is true depends on the compiler. */
 void types_init(void)
 {
-    const MPI_Datatype others[] = {MPI_CHAR,
-                                   MPI_WCHAR,
-                                   MPI_LONG_DOUBLE,
-                                   MPI_C_COMPLEX,
-                                   MPI_C_DOUBLE_COMPLEX,
-                                   MPI_FLOAT_INT,
-                                   MPI_DOUBLE_INT,
-                                   MPI_LONG_INT,
-                                   MPI_2INT,
-                                   MPI_SHORT_INT,
-                                   MPI_LONG_DOUBLE_INT,
-                                   MPI_PACKED,
-                                   MPI_C_LONG_DOUBLE_COMPLEX,
-                                   MPI_CHARACTER,
-                                   MPI_LOGICAL,
-                                   MPI_COMPLEX,
-                                   MPI_DOUBLE_COMPLEX};
-
-    add_integers();
-    add(MPI_FLOAT, CLASS_FLOAT, 1);
-    add(MPI_DOUBLE, CLASS_FLOAT, 1);
-    add(MPI_REAL, CLASS_FLOAT, 1);
-    add(MPI_DOUBLE_PRECISION, CLASS_FLOAT, 1);
-    add(MPI_C_BOOL, CLASS_LOGICAL, 0);
+    add_numbers();
+    ADD_ALL(CLASS_FLOAT_INT, 1, MPI_FLOAT_INT, MPI_DOUBLE_INT);
+    ADD_ALL(CLASS_TWO_INTS, 1, MPI_2INT, MPI_2INTEGER);
+    ADD_ALL(CLASS_LOGICAL, 0, MPI_C_BOOL, MPI_CXX_BOOL);
     add(MPI_BYTE, CLASS_BYTE, 0);
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        add(others[i], CLASS_OTHER, 0);
+    ADD_ALL(CLASS_OTHER, 0, MPI_CHAR, MPI_WCHAR, MPI_LONG_DOUBLE, MPI_LONG_INT,
+            MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_PACKED,
+            MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX,
+            MPI_CHARACTER, MPI_LOGICAL, MPI_2REAL, MPI_2DOUBLE_PRECISION);
 }
 
 /* ---- derived types -------------------------------------------------------- */
@@ -163,6 +181,7 @@ int type_describe(MPI_Datatype type, struct type_info *info)
         return 0;
     *info = (struct type_info){
         .handle = type, .size = (size_t)size, .extent = (size_t)extent};
+    info->staged = info->size;
     info->is_plain = extent == size && is_plain(type);
     return 1;
 }
@@ -171,7 +190,9 @@ int type_describe(MPI_Datatype type, struct type_info *info)
 
 /* The classes that MPI has an operation for, as bits. */
 #define BIT(class) (1u << CLASS_##class)
-#define NUMBERS (BIT(INTEGER) | BIT(FLOAT))
+#define REALS (BIT(INTEGER) | BIT(FLOAT))
+#define NUMBERS (REALS | BIT(COMPLEX))
+#define PAIRS (BIT(FLOAT_INT) | BIT(TWO_INTS))
 #define LOGICALS (BIT(INTEGER) | BIT(LOGICAL))
 #define BITWISE (BIT(INTEGER) | BIT(BYTE))
 
@@ -183,11 +204,12 @@ int type_reduces(const struct type_info *info, MPI_Op op, enum coll_type *as,
         enum coll_op by;
         unsigned classes;
     } rows[] = {
-        {MPI_SUM, COLL_SUM, NUMBERS},    {MPI_MAX, COLL_MAX, NUMBERS},
-        {MPI_MIN, COLL_MIN, NUMBERS},    {MPI_PROD, COLL_PROD, NUMBERS},
-        {MPI_LAND, COLL_LAND, LOGICALS}, {MPI_LOR, COLL_LOR, LOGICALS},
-        {MPI_LXOR, COLL_LXOR, LOGICALS}, {MPI_BAND, COLL_BAND, BITWISE},
-        {MPI_BOR, COLL_BOR, BITWISE},    {MPI_BXOR, COLL_BXOR, BITWISE},
+        {MPI_SUM, COLL_SUM, NUMBERS},     {MPI_MAX, COLL_MAX, REALS},
+        {MPI_MIN, COLL_MIN, REALS},       {MPI_PROD, COLL_PROD, NUMBERS},
+        {MPI_LAND, COLL_LAND, LOGICALS},  {MPI_LOR, COLL_LOR, LOGICALS},
+        {MPI_LXOR, COLL_LXOR, LOGICALS},  {MPI_BAND, COLL_BAND, BITWISE},
+        {MPI_BOR, COLL_BOR, BITWISE},     {MPI_BXOR, COLL_BXOR, BITWISE},
+        {MPI_MINLOC, COLL_MINLOC, PAIRS}, {MPI_MAXLOC, COLL_MAXLOC, PAIRS},
     };
 
     *as = info->coll;
@@ -196,10 +218,12 @@ int type_reduces(const struct type_info *info, MPI_Op op, enum coll_type *as,
             *by = rows[i].by;
             return (rows[i].classes >> info->class) & 1;
         }
-    if (!info->is_named || !info->is_plain || (info->size & (info->size - 1)) ||
-        info->size > 8)
+    if (!info->is_named || !info->is_plain)
         return 0;
-    if (info->class == CLASS_OTHER)
+    if (info->class == CLASS_OTHER) {
+        if ((info->size & (info->size - 1)) || info->size > 8)
+            return 0;
         *as = integer_of(info->size, 0);
+    }
     return user_op_find(op, info, by);
 }

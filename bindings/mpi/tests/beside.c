@@ -64,6 +64,28 @@ void fill_floats(void)
         ((float *)(void *)source)[i] = (float)((i + (size_t)rank) % 5) - 2;
 }
 
+void fill_pairs(int kind)
+{
+    size_t step = kind == 0 ? 16 : 8;
+
+    fill_bytes();
+    for (size_t i = 0; i < BYTES / step; i++) {
+        int value = (int)((i + (size_t)rank) % 3) - 1;
+        int index = (int)((i * 5 + (size_t)rank * 3) % 7);
+        double as_double = value;
+        float as_float = (float)value;
+        char *at = source + i * step;
+
+        if (kind == 0)
+            memcpy(at, &as_double, sizeof(as_double));
+        else if (kind == 1)
+            memcpy(at, &as_float, sizeof(as_float));
+        else
+            memcpy(at, &value, sizeof(value));
+        memcpy(at + step / 2, &index, sizeof(index));
+    }
+}
+
 /* Two ints with a gap, the second one first. */
 static MPI_Datatype odd_ints(void)
 {

@@ -33,6 +33,8 @@ void fill_bytes(void);
 void fill_integers(size_t bytes);
 void fill_doubles(void);
 void fill_floats(void);
+/* Few values, as double (0), float (1) or int (2), with an index; noise in the gaps. */
+void fill_pairs(int kind);
 size_t type_size(MPI_Datatype type);
 void complain(const char *what);
 /* What complaints name beside the call. */

@@ -3,6 +3,8 @@
  * whole output must be equal byte for byte, gaps and what lies behind included. */
 #include "bindings/mpi/tests/beside.h"
 
+#include <string.h>
+
 /* ---- moves ---------------------------------------------------------------- */
 
 static void gathers(MPI_Comm comm, const struct kind *in,
@@ -112,12 +114,14 @@ static void moves(MPI_Comm comm)
 
 static const char *name_of(MPI_Op op)
 {
-    const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX,  MPI_MIN, MPI_LAND,
-                          MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
-    const char *const names[] = {"sum", "prod", "max",  "min", "land",
-                                 "lor", "lxor", "band", "bor", "bxor"};
+    const MPI_Op ops[] = {MPI_SUM,  MPI_PROD, MPI_MAX,    MPI_MIN,
+                          MPI_LAND, MPI_LOR,  MPI_LXOR,   MPI_BAND,
+                          MPI_BOR,  MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+    const char *const names[] = {"sum",  "prod", "max",    "min",
+                                 "land", "lor",  "lxor",   "band",
+                                 "bor",  "bxor", "minloc", "maxloc"};
 
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 12; i++)
         if (ops[i] == op)
             return names[i];
     return "own operation";
@@ -189,6 +193,54 @@ static void reductions(MPI_Comm comm)
     reduce_all(comm, source, 60000, MPI_INT, MPI_SUM);
 }
 
+static void complex_numbers(MPI_Comm comm)
+{
+    const MPI_Datatype doubles[] = {MPI_C_DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX,
+                                    MPI_CXX_DOUBLE_COMPLEX};
+    const MPI_Datatype floats[] = {MPI_C_COMPLEX, MPI_COMPLEX,
+                                   MPI_CXX_FLOAT_COMPLEX};
+
+    for (int i = 0; i < 3; i++) {
+        fill_doubles();
+        reduce_all(comm, source, 9, doubles[i], i % 2 ? MPI_PROD : MPI_SUM);
+        reduce_all(comm, source + sizeof(double), 9, doubles[i], MPI_PROD);
+        fill_floats();
+        reduce_all(comm, source, 9, floats[i], i % 2 ? MPI_SUM : MPI_PROD);
+        reduce_all(comm, source + sizeof(float), 9, floats[i], MPI_SUM);
+    }
+    fill_bytes();
+}
+
+/* Many values are equal, so that indices decide; some are negative. */
+static void pairs(MPI_Comm comm)
+{
+    for (int i = 0; i < 6; i++) {
+        const MPI_Datatype types[] = {MPI_DOUBLE_INT, MPI_FLOAT_INT, MPI_2INT};
+        MPI_Op op = i < 3 ? MPI_MINLOC : MPI_MAXLOC;
+
+        fill_pairs(i % 3);
+        reduce_all(comm, source, 9, types[i % 3], op);
+        reduce_all(comm, source, 3000, types[i % 3], op);
+    }
+    fill_pairs(2);
+    reduce_all(comm, source + sizeof(int) * 2, 9, MPI_2INTEGER, MPI_MINLOC);
+    fill_bytes();
+}
+
+static void logicals(MPI_Comm comm)
+{
+    const MPI_Op ops[] = {MPI_LAND, MPI_LOR, MPI_LXOR};
+
+    fill_integers(1);
+    for (size_t i = 0; i < BYTES; i++)
+        source[i] = source[i] != 0;
+    for (int i = 0; i < 3; i++) {
+        reduce_all(comm, source, 9, MPI_C_BOOL, ops[i]);
+        reduce_all(comm, source, 9, MPI_CXX_BOOL, ops[i]);
+    }
+    fill_bytes();
+}
+
 /* ---- operations of the program's own -------------------------------------- */
 
 /* Associative, but it does not commute: 16 bits of a, 16 of b, x -> a x + b. */
@@ -215,17 +267,40 @@ static void add_long(void *in, void *inout, int *len, MPI_Datatype *type)
         ((long *)inout)[i] += ((const long *)in)[i];
 }
 
+/* The complex number with the greater absolute value; of equals, by their parts. */
+static void longer(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    const double *a = in;
+    double *b = inout;
+
+    if (*type != MPI_C_DOUBLE_COMPLEX)
+        complain("the function of an operation gets another type");
+    for (int i = 0; i < 2 * *len; i += 2) {
+        double more = a[i] * a[i] + a[i + 1] * a[i + 1] - b[i] * b[i] -
+                      b[i + 1] * b[i + 1];
+
+        if (more > 0 ||
+            (more == 0 && 8 * a[i] + a[i + 1] > 8 * b[i] + b[i + 1]))
+            memcpy(&b[i], &a[i], 2 * sizeof(*a));
+    }
+}
+
 static void user_operations(MPI_Comm comm)
 {
-    MPI_Op ordered, sum;
+    MPI_Op ordered, sum, longest;
 
     MPI_Op_create(compose, 0, &ordered);
     MPI_Op_create(add_long, 1, &sum);
+    MPI_Op_create(longer, 1, &longest);
     reduce_all(comm, source, 30, MPI_UNSIGNED, ordered);
     reduce_all(comm, source, 3000, MPI_UNSIGNED, ordered);
     reduce_all(comm, source, 30, MPI_LONG, sum);
+    fill_doubles();
+    reduce_all(comm, source, 300, MPI_C_DOUBLE_COMPLEX, longest);
+    fill_bytes();
     MPI_Op_free(&ordered);
     MPI_Op_free(&sum);
+    MPI_Op_free(&longest);
 }
 
 /* ---- communicators -------------------------------------------------------- */
@@ -237,6 +312,9 @@ static void all(MPI_Comm comm)
     fill_bytes();
     moves(comm);
     reductions(comm);
+    complex_numbers(comm);
+    pairs(comm);
+    logicals(comm);
     user_operations(comm);
 }
 
