@@ -10,9 +10,9 @@
 #define PACK_MOST                                                              \
     ((size_t)1 << 30) /* bytes of one MPI_Pack(), which counts in ints */
 
-int call_leave(enum coll_collective collective)
+int call_leave(enum coll_collective collective, enum left_why why)
 {
-    report_left(collective);
+    report_left(collective, why);
     return 0;
 }
 
@@ -22,7 +22,7 @@ int call_begin(struct call *call, enum coll_collective collective,
     struct comm *comm = comm_find(handle);
 
     if (!comm)
-        return call_leave(collective);
+        return call_leave(collective, LEFT_COMM);
     memset(call, 0, sizeof(*call));
     call->comm = comm;
     call->args.size = sizeof(call->args);

@@ -85,7 +85,7 @@ static void spread_in(struct call *call)
 static int refuse(struct call *call)
 {
     call_free(call);
-    return call_leave(call->args.collective);
+    return call_leave(call->args.collective, LEFT_ARGUMENTS);
 }
 
 /* ---- barrier, broadcast --------------------------------------------------- */

@@ -64,6 +64,27 @@ void *map_take(struct map *map, uintptr_t key);
 /* Some value other than this one, or NULL. */
 void *map_other(struct map *map, const void *value);
 
+/* ---- report.c ------------------------------------------------------------- */
+
+/* X(name, text): why calls are left to MPI. */
+#define LEFT_MAP(X)                                                            \
+    X(COMM, "communicator")                                                    \
+    X(TYPE, "type or operation")                                               \
+    X(FORM, "form")                                                            \
+    X(ARGUMENTS, "arguments")
+
+enum left_why {
+#define LEFT_ENUMERATOR(name, text) LEFT_##name,
+    LEFT_MAP(LEFT_ENUMERATOR)
+#undef LEFT_ENUMERATOR
+        N_LEFT
+};
+
+void report_carried(enum coll_collective collective);
+void report_left(enum coll_collective collective, enum left_why why);
+/* Say at finalize what was carried, with COLL_MPI_REPORT=1. */
+void report_say(void);
+
 /* ---- types.c -------------------------------------------------------------- */
 
 /* What MPI allows in reductions of a type. */
@@ -181,7 +202,7 @@ int call_begin(struct call *call, enum coll_collective collective,
                MPI_Comm comm);
 
 /* Count a call that is left to MPI; returns 0. */
-int call_leave(enum coll_collective collective);
+int call_leave(enum coll_collective collective, enum left_why why);
 
 /* Describe a buffer of count elements; 0: no such buffer.  The second form has blocks as
  * the v functions of MPI have them. */
@@ -276,12 +297,5 @@ int call_run_beside(struct call *call);
 
 /* How many carried calls run that do not block. */
 extern atomic_int requests_running;
-
-/* ---- report.c ------------------------------------------------------------- */
-
-void report_carried(enum coll_collective collective);
-void report_left(enum coll_collective collective);
-/* Say at finalize what was carried, with COLL_MPI_REPORT=1. */
-void report_say(void);
 
 #endif

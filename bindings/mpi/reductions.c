@@ -21,9 +21,10 @@ static int begin(struct call *call, enum coll_collective collective,
 
     if (!call_begin(call, collective, r->comm))
         return 0;
-    if (r->count < 0 || !type_describe(r->type, &type) || !type.is_named ||
-        !type_reduces(&type, r->op, &call->args.type, &by))
-        return call_leave(collective);
+    if (r->count < 0 || !type_describe(r->type, &type))
+        return call_leave(collective, LEFT_ARGUMENTS);
+    if (!type.is_named || !type_reduces(&type, r->op, &call->args.type, &by))
+        return call_leave(collective, LEFT_TYPE);
     call->args.op = by;
     call->is_user_op = by >= COLL_N_OPS;
     return 1;
@@ -99,7 +100,7 @@ int prepare_reduce(struct call *call, const struct reduction *r, int root)
         return 0;
     if (root < 0 || root >= call->comm->size ||
         (root != call->comm->rank && r->in == MPI_PLACE))
-        return call_leave(COLL_REDUCE);
+        return call_leave(COLL_REDUCE, LEFT_ARGUMENTS);
     if (root != call->comm->rank)
         mine.out = NULL;
     call->args.root = root;
@@ -129,10 +130,10 @@ int prepare_reduce_scatter(struct call *call, const struct reduction *r)
     if (!begin(call, COLL_REDUCE_SCATTERV, &sized))
         return 0;
     if (!r->counts)
-        return call_leave(COLL_REDUCE_SCATTERV);
+        return call_leave(COLL_REDUCE_SCATTERV, LEFT_ARGUMENTS);
     for (int i = 0; i < call->comm->size; i++) {
         if (r->counts[i] < 0)
-            return call_leave(COLL_REDUCE_SCATTERV);
+            return call_leave(COLL_REDUCE_SCATTERV, LEFT_ARGUMENTS);
         if (i == call->comm->rank)
             before = all;
         call->comm->in_counts[i] = (size_t)r->counts[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.c - how many calls were carried, and how many left to MPI. */
+/* report.c - how many calls were carried, and how many left to MPI, and why. */
 #include "bindings/mpi/preload.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 static _Atomic unsigned long carried[COLL_N_COLLECTIVES];
-static _Atomic unsigned long left[COLL_N_COLLECTIVES];
+static _Atomic unsigned long left[N_LEFT][COLL_N_COLLECTIVES];
 
 /* Threads may count at once; a count that is lost now and then is no harm, and an atomic
  * addition would cost more than the rest of a small call's preparation. */
@@ -23,35 +23,56 @@ void report_carried(enum coll_collective collective)
     count(&carried[collective]);
 }
 
-void report_left(enum coll_collective collective) { count(&left[collective]); }
-
-static void list(const char *title, _Atomic unsigned long n[], char *text,
-                 size_t len)
+void report_left(enum coll_collective collective, enum left_why why)
 {
-    size_t at = (size_t)snprintf(text, len, "%s", title);
+    count(&left[why][collective]);
+}
+
+/* Write " 3 allreduce, 2 gather" behind the title, and nothing without any.  Returns
+ * whether there was one. */
+static int list(FILE *out, const char *title, _Atomic unsigned long n[])
+{
     int any = 0;
 
-    for (int c = 0; c < COLL_N_COLLECTIVES && at < len; c++)
+    for (int c = 0; c < COLL_N_COLLECTIVES; c++)
         if (n[c]) {
-            at +=
-                (size_t)snprintf(text + at, len - at, "%s %lu %s",
-                                 any ? "," : "", n[c], coll_collective_name(c));
+            fprintf(out, "%s %lu %s", any ? "," : title, n[c],
+                    coll_collective_name(c));
             any = 1;
         }
-    if (!any && at < len)
-        snprintf(text + at, len - at, " nothing");
+    return any;
+}
+
+static void write_line(FILE *out)
+{
+#define LEFT_TEXT(name, text) "; left to MPI for the " text ":",
+    static const char *const titles[] = {LEFT_MAP(LEFT_TEXT)};
+#undef LEFT_TEXT
+    int rank, any = 0;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    fprintf(out, "libcoll: rank %d: libcoll carried", rank);
+    if (!list(out, "", carried))
+        fprintf(out, " nothing");
+    for (int why = 0; why < N_LEFT; why++)
+        any |= list(out, titles[why], left[why]);
+    fprintf(out, "%s\n", any ? "" : "; left to MPI: nothing");
 }
 
 void report_say(void)
 {
     const char *wanted = getenv("COLL_MPI_REPORT");
-    char ours[700], theirs[700];
-    int rank;
+    char *line = NULL;
+    size_t len;
+    FILE *out;
 
     if (!wanted || strcmp(wanted, "1"))
         return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    list("libcoll carried", carried, ours, sizeof(ours));
-    list("left to MPI", left, theirs, sizeof(theirs));
-    fprintf(stderr, "libcoll: rank %d: %s; %s\n", rank, ours, theirs);
+    out = open_memstream(&line, &len);
+    if (!out)
+        return;
+    write_line(out);
+    fclose(out);
+    fputs(line, stderr); /* at once: lines of several ranks must not mix */
+    free(line);
 }

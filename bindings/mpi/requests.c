@@ -51,7 +51,7 @@ int call_may_start(struct call *call)
     if (!call->is_user_op && !is_forbidden)
         return 1;
     call_free(call);
-    return call_leave(call->args.collective);
+    return call_leave(call->args.collective, LEFT_FORM);
 }
 
 /* ---- the list ------------------------------------------------------------- */
