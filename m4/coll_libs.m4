@@ -73,7 +73,7 @@ AC_DEFUN([COLL_REQUIRED_LIBS], [
 # COLL_OPTION(NAME, DESCRIPTION): --with-NAME, --without-NAME, --with-NAME=DIR;
 # sets want_NAME to auto, yes or no and dir_NAME to DIR or nothing.
 AC_DEFUN([COLL_OPTION], [
-  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1@<:@=DIR@:>@], [$2 @<:@auto@:>@])],
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-m4_translit([$1], [_], [-])@<:@=DIR@:>@], [$2 @<:@auto@:>@])],
     [], [with_$1=auto])
   dir_$1=
   AS_CASE([$with_$1],
@@ -211,9 +211,43 @@ AC_DEFUN([COLL_RIVAL_PKG], [
   COLL_DECIDE([$1], [$2], [$4])
 ])
 
+# COLL_MPI_ABI: an MPI of the standard's ABI (MPI 5), for bindings/mpi.  Its header is
+# mpi.h of a folder of its own, or that which MPICH has for -DMPI_ABI.
+AC_DEFUN([COLL_MPI_ABI], [
+  COLL_OPTION([mpi_abi], [MPI programs of the ABI of MPI 5])
+  COLL_HEADER_BELOW([mpi_abi], [mpi.h])
+  AS_IF([test "x$COLL_SANITIZERS" != xnone], [want_mpi_abi=no])
+  have_mpi_abi=no
+  MPI_ABI_CFLAGS=-DMPI_ABI
+  MPI_ABI_LIBS=-lmpi_abi
+  MPI_ABI_MPIEXEC=mpiexec
+  AS_IF([test -n "$dir_mpi_abi"],
+    [MPI_ABI_CFLAGS="-DMPI_ABI -I$dir_mpi_abi/include"
+     MPI_ABI_LIBS="-L$dir_mpi_abi/lib -Wl,-rpath,$dir_mpi_abi/lib -lmpi_abi"
+     MPI_ABI_MPIEXEC=$dir_mpi_abi/bin/mpiexec])
+  AS_IF([test "x$want_mpi_abi" != xno], [
+    coll_saved_cppflags=$CPPFLAGS
+    coll_saved_libs=$LIBS
+    CPPFLAGS="$CPPFLAGS $MPI_ABI_CFLAGS"
+    LIBS="$LIBS $MPI_ABI_LIBS"
+    AC_MSG_CHECKING([for the ABI of MPI 5])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]],
+      [[struct MPI_ABI_Comm *world = MPI_COMM_WORLD; MPI_Barrier(world);]])],
+      [have_mpi_abi=yes])
+    AC_MSG_RESULT([$have_mpi_abi])
+    CPPFLAGS=$coll_saved_cppflags
+    LIBS=$coll_saved_libs])
+  AC_SUBST([MPI_ABI_CFLAGS])
+  AC_SUBST([MPI_ABI_LIBS])
+  AC_SUBST([MPI_ABI_MPIEXEC])
+  COLL_DECIDE([mpi_abi], [MPI_ABI], [mpich, 5.0 or later])
+])
+
 AC_DEFUN([COLL_RIVALS], [
   COLL_RIVAL_PKG([openmpi], [OPENMPI], [ompi-c], [openmpi-bin libopenmpi-dev])
   COLL_RIVAL_PKG([mpich], [MPICH], [mpich], [mpich libmpich-dev])
+
+  COLL_MPI_ABI
 
   COLL_OPTION([gloo], [benchmarks/compare measures it])
   COLL_HEADER_BELOW([gloo], [gloo/context.h])
@@ -289,6 +323,7 @@ libcoll $PACKAGE_VERSION
   Check        $have_check
   SimGrid      $have_simgrid
   Python       $with_python
+  MPI-5 ABI    $have_mpi_abi
   rivals       Open MPI $have_openmpi, MPICH $have_mpich, Gloo $have_gloo, NCCL $have_nccl
   prefix       $prefix
 "])

@@ -18,6 +18,7 @@ AM_TESTS_ENVIRONMENT = \
 	export LSAN_OPTIONS; \
 	ASAN_OPTIONS=fast_unwind_on_malloc=0; export ASAN_OPTIONS; \
 	CC="$(CC)"; CXX="$(CXX)"; export CC CXX; \
+	MPI_ABI_MPIEXEC=$(MPI_ABI_MPIEXEC); export MPI_ABI_MPIEXEC; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
 # each says how long it took

@@ -18,6 +18,8 @@ start() {
         -np "$2" -x LD_PRELOAD="$preload" -x COLL_MPI_REPORT=1 "$3" $4 ;;
     mpich) timeout 150 mpiexec.mpich -iface lo -n "$2" \
         -genv LD_PRELOAD "$preload" -genv COLL_MPI_REPORT 1 "$3" $4 ;;
+    abi) timeout 150 "${MPI_ABI_MPIEXEC:-mpiexec}" -iface lo -n "$2" \
+        -genv LD_PRELOAD "$preload" -genv COLL_MPI_REPORT 1 "$3" $4 ;;
     esac
 }
 
@@ -44,8 +46,11 @@ try() {
     echo "ok   $3 $4, $1, $2 ranks"
 }
 
-for mpi in ompi mpich; do
-    [ -f .libs/libcoll_mpi_$mpi.so ] || continue
+for mpi in ompi mpich abi; do
+    if [ ! -f .libs/libcoll_mpi_$mpi.so ]; then
+        echo "no  $mpi: built without it"
+        continue
+    fi
     for ranks in 2 3 5; do
         try $mpi $ranks blocking
         try $mpi $ranks immediate single
