@@ -9,7 +9,7 @@ medians over the rounds, from a barrier to the end on the slowest rank; the rati
 of each round's gloo / coll.  The lines: allreduce, reduce_scatter and all_to_all of --bytes
 on tensors; a step of ResNet-18 (examples/python/ddp_resnet18.py) with --batch images by
 DistributedDataParallel; and an allreduce of 4 bytes, of torch and of the package libcoll
-itself.
+itself.  Gloo has reduce_scatter in PyTorch 2.x, not in 1.13.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def arguments():
 
 
 def allreduce(args, group):
-    tensor = torch.ones(args.bytes // 4)
-    return lambda: dist.all_reduce(tensor, dist.ReduceOp.MAX, group)
+    tensor = torch.zeros(args.bytes // 4)  # whose sum stays 0
+    return lambda: dist.all_reduce(tensor, group=group)
 
 
 def reduce_scatter(args, group):
@@ -80,11 +80,11 @@ def resnet18_step(args, group):
 
 
 def small_allreduce(args, group):
-    tensor = torch.ones(1)
+    tensor = torch.zeros(1)
 
     def calls():
         for _ in range(SMALL):
-            dist.all_reduce(tensor, dist.ReduceOp.MAX, group)
+            dist.all_reduce(tensor, group=group)
 
     return calls
 
@@ -94,7 +94,7 @@ def small_package(args, comm):
 
     def calls():
         for _ in range(SMALL):
-            comm.allreduce(array, "max")
+            comm.allreduce(array)
 
     return calls
 
