@@ -215,7 +215,8 @@ static void note_first(struct coll_comm *comm)
     const struct coll_request *first = comm->run->queues[CHANNEL_ORDER].first;
 
     coll__history_p2p(&comm->calls.history[SERIES_HOST],
-                      first ? &first->call.sig : NULL);
+                      first ? &first->call.sig : NULL,
+                      first ? first->call.user_tag : 0);
 }
 
 /* All ranks have started the request: tell the children, and put it into the queue of its
