@@ -16,6 +16,7 @@ nobase_dist_doc_DATA += \
 	%D%/reproducible.md \
 	%D%/security.md \
 	%D%/testing.md \
+	%D%/torch.md \
 	%D%/trainer.md \
 	%D%/tuning.md
 EXTRA_DIST += %D%/allreduce.gp
