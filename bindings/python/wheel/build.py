@@ -124,8 +124,8 @@ def call_setuptools(what: str, tree: Path, out: Path) -> Path:
 def make_sdist(top: Path, work: Path) -> Path:
     """Make the source distribution, in a copy: setuptools writes into its sources."""
     source, tree = top / "bindings/python", work / "bindings/python"
-    (tree / "libcoll").mkdir(parents=True)
-    for file in [*source.glob("*"), *source.glob("libcoll/*")]:
+    (tree / "libcoll/horovod").mkdir(parents=True)
+    for file in [*source.glob("*"), *source.glob("libcoll/**/*")]:
         if file.is_file():
             shutil.copyfile(file, tree / file.relative_to(source))
     shutil.copyfile(top / "configure.ac", work / "configure.ac")
