@@ -14,12 +14,12 @@ esac
 
 # want_torch: let python be one that has torch, or end the script as skipped
 want_torch() {
-    [ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+    [ -n "$python" ] || { echo "$no_python"; exit 77; }
     for candidate in "$python" /usr/bin/python3; do
         python=$candidate
         "$python" -c 'import torch.distributed as d; assert d.is_gloo_available()' \
             2> /dev/null && return
     done
-    echo "skipped: no python3 with torch (Debian: apt-get install python3-torch)"
+    echo "no python3 with torch (Debian: apt-get install python3-torch)"
     exit 77
 }

@@ -7,9 +7,9 @@
 set -u
 source=$(cd "${srcdir:-.}" && pwd)
 export DS_ACCELERATOR=cpu OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+[ -n "$python" ] || { echo "$no_python"; exit 77; }
 "$python" -c 'import deepspeed' > /dev/null 2>&1 ||
-    { echo "skipped: $python has no deepspeed (PyPI: deepspeed; PYTHON=...)"; exit 77; }
+    { echo "$python has no deepspeed (PyPI: deepspeed; PYTHON=...)"; exit 77; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset COLL_BOOTSTRAP COLL_LOG

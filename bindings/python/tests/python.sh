@@ -6,7 +6,7 @@
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
 source=$(cd "${srcdir:-.}" && pwd)
-[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+[ -n "$python" ] || { echo "$no_python"; exit 77; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset COLL_BOOTSTRAP COLL_LOG

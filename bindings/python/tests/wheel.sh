@@ -9,9 +9,9 @@
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
 source=$(cd "${srcdir:-.}" && pwd)
-[ -n "$python" ] || { echo "skipped: $no_python"; exit 77; }
+[ -n "$python" ] || { echo "$no_python"; exit 77; }
 for package in patchelf dpkg; do
-    command -v $package > /dev/null || { echo "skipped: no $package"; exit 77; }
+    command -v $package > /dev/null || { echo "no $package"; exit 77; }
 done
 missing="no python3 with setuptools, wheel and venv (Debian: apt-get install \
 python3-setuptools python3-wheel python3-venv)"
@@ -19,7 +19,7 @@ for candidate in "$python" /usr/bin/python3; do
     "$candidate" -c 'import ensurepip, numpy, setuptools, wheel' 2> /dev/null && missing= &&
         python=$candidate && break
 done
-[ -z "$missing" ] || { echo "skipped: $missing"; exit 77; }
+[ -z "$missing" ] || { echo "$missing"; exit 77; }
 dir=$(mktemp -d) || exit 99
 hosts=$source/tests/net/hosts
 folder=
