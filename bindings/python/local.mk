@@ -50,6 +50,5 @@ wheel: all
 CLEANFILES += $(wheel_dir)/*.whl $(wheel_dir)/*.tar.gz
 EXTRA_DIST += %D%/wheel/build.py %D%/wheel/programs.py
 
-scripts += %D%/tests/examples.sh %D%/tests/horovod.sh %D%/tests/python.sh \
-	%D%/tests/torch.sh %D%/tests/wheel.sh
-long_scripts += %D%/tests/deepspeed.sh
+scripts += %D%/tests/horovod.sh %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh
+long_scripts += %D%/tests/deepspeed.sh %D%/tests/examples.sh
