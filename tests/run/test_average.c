@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PART = 40, MOST = 8, COUNT = PART * MOST };
 
@@ -188,16 +187,8 @@ START_TEST(and_by_a_plan_of_a_file)
         "0 send peer 0 in[0,160)\n"
         "1 recv_reduce peer 0 out[0,160) with in[0,160) left\n"
         "2 scale out[0,160) waits for 1\n";
-    char path[] = "/tmp/test_average-XXXXXX";
-    int fd = mkstemp(path), n_wrong;
 
-    ck_assert_int_ge(fd, 0);
-    ck_assert(write(fd, plan, sizeof(plan) - 1) == sizeof(plan) - 1);
-    setenv("COLL_PLAN_FILE", path, 1);
-    n_wrong = world_fork(2, by_file, NULL, patient(60));
-    unlink(path);
-    close(fd);
-    ck_assert_int_eq(n_wrong, 0);
+    ck_assert_int_eq(world_fork_planned(2, by_file, plan, patient(60)), 0);
 }
 END_TEST
 

@@ -39,6 +39,10 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline);
  * network alone. */
 int world_fork_by(int size, world_fn *fn, int by, double deadline);
 
+/* The same, with COLL_PLAN_FILE naming a file that holds this plan. */
+int world_fork_planned(int size, world_fn *fn, const char *plan,
+                       double deadline);
+
 /* As world_fork(), with a communicator of all ranks that is made before fn and destroyed after
  * it, both with success. */
 typedef int world_comm_fn(struct world_rank *me, struct coll_comm *comm);
