@@ -13,7 +13,8 @@ horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.p
 	%D%/libcoll/horovod/sync_batch_norm.py %D%/libcoll/horovod/torch.py
 EXTRA_DIST += $(python_package) $(horovod_package) %D%/README.md %D%/entry_points.txt %D%/libcoll_torch.py \
 	%D%/pyproject.toml %D%/setup.py \
-	%D%/tests/faults.py %D%/tests/gpu.py %D%/tests/horovod_ranks.py %D%/tests/ranks.py %D%/tests/torch_ranks.py
+	%D%/tests/faults.py %D%/tests/forked.py %D%/tests/gpu.py \
+	%D%/tests/horovod_faults.py %D%/tests/horovod_ranks.py %D%/tests/ranks.py %D%/tests/torch_ranks.py
 if WITH_PYTHON
 collpythondir = $(pythondir)/libcoll
 collpython_DATA = $(python_package)

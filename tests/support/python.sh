@@ -12,6 +12,26 @@ case ${TEST_LDFLAGS:-} in
 *-fsanitize*) python="" no_python="python cannot load a library with a sanitizer" ;;
 esac
 
+# begin_python: end the script as skipped if there is no python; a folder $dir for files, and
+# the environment in which python runs the package of the sources with the library built here
+begin_python() {
+    [ -n "$python" ] || { echo "$no_python"; exit 77; }
+    source=$(cd "${srcdir:-.}" && pwd)
+    dir=$(mktemp -d) || exit 99
+    trap 'rm -rf "$dir"' EXIT
+    unset COLL_BOOTSTRAP COLL_LOG
+    export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python"
+    export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+    status=0
+}
+
+# wrong WHAT: say what has failed, and what $dir/out holds
+wrong() {
+    echo "FAILED: $*"
+    cat "$dir/out"
+    status=1
+}
+
 # want_torch: let python be one that has torch, or end the script as skipped
 want_torch() {
     [ -n "$python" ] || { echo "$no_python"; exit 77; }

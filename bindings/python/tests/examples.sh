@@ -6,20 +6,9 @@
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
-source=$(cd "${srcdir:-.}" && pwd)
 want_torch
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-unset COLL_BOOTSTRAP COLL_LOG
-export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python"
-export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+begin_python
 program=$source/examples/python/ddp_resnet18.py
-status=0
-
-wrong() {
-    echo "FAILED: $*"
-    status=1
-}
 
 # losses NAME LAUNCHER... -- OPTION...: train; the epochs' losses into NAME
 losses() {
@@ -33,10 +22,7 @@ losses() {
     timeout 150 $launcher "$program" --width 8 --batch 16 --steps 2 --lr 0.001 "$@" \
         > "$dir/out" 2>&1 < /dev/null
     sed -n 's/.*\(epoch .: loss [0-9.]*\), .*/\1/p' "$dir/out" > "$dir/$name"
-    if [ "$(wc -l < "$dir/$name")" != 2 ]; then
-        wrong "$name has no losses"
-        cat "$dir/out"
-    fi
+    [ "$(wc -l < "$dir/$name")" = 2 ] || wrong "$name has no losses"
 }
 
 # near NAME OTHER BOUND: their losses differ by no more than this part

@@ -5,24 +5,14 @@
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
-source=$(cd "${srcdir:-.}" && pwd)
 want_torch
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-unset COLL_BOOTSTRAP COLL_LOG
-export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python"
-export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
-status=0
+begin_python
 
-wrong() {
-    echo "FAILED: $*"
-    cat "$dir/out"
-    status=1
-}
-
-timeout 300 "$python" "$source/bindings/python/tests/horovod_ranks.py" "$dir" \
-    > "$dir/out" 2>&1 < /dev/null || wrong "horovod_ranks.py"
-grep -q '^passed' "$dir/out" || wrong "horovod_ranks.py did not come to its end"
+for program in horovod_ranks.py horovod_faults.py; do
+    timeout 300 "$python" "$source/bindings/python/tests/$program" "$dir" \
+        > "$dir/out" 2>&1 < /dev/null || wrong "$program"
+    grep -q '^passed' "$dir/out" || wrong "$program did not come to its end"
+done
 
 # train RANKS [OPTION]: the tutorial's program
 train() {

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """horovod_ranks.py FOLDER [TEST...] - libcoll.horovod.torch; horovod.sh starts it.
 
-One process imports torch and forks the ranks of each test, on 1 to 5 ranks.  Functions
-op_*() run on each number of ranks, train_*() on two and three, fault_*() on three.
+Functions op_*() run on 1 to 5 ranks, train_*() on two and three.
 """
 
-import json
-import logging
 import os
 import random
-import socket
-import sys
 import time
 
 import torch
+from forked import equal, main, raises
 from torch import nn
-from torch_ranks import equal, raises, run
 
 # what horovod/torch/__init__.py of Horovod 0.28 exports, but for elastic
 NAMES = """Adasum Average Compression DistributedOptimizer HorovodInternalError Max Min Product
@@ -485,113 +480,6 @@ def train_adasum(name, rank, size):
     hvd.shutdown()
 
 
-# ---- settings -------------------------------------------------------------------------------
-
-
-def train_settings(name, rank, size):
-    """Few bits, small fused messages, a timeline; variables without an effect are named."""
-    os.environ.update(HOROVOD_CACHE_CAPACITY="8", HOROVOD_FUSION_THRESHOLD="64",
-                      HOROVOD_TIMELINE=f"{name}.json", HOROVOD_AUTOTUNE="1",
-                      HOROVOD_CYCLE_TIME="0.5", HOROVOD_LOG_LEVEL="warning")
-    said = records()
-    begin(rank, size)
-    op_orders()
-    op_mismatches()
-    op_join()
-    os.environ["HOROVOD_CACHE_CAPACITY"] = "0"
-    hvd.shutdown()
-    if rank == 0:
-        assert "HOROVOD_AUTOTUNE" in said[0] and "CYCLE" not in said[0], said
-        with open(f"{name}.json") as file:
-            events = json.load(file)
-        assert {"NEGOTIATE_ALLREDUCE", "ALLREDUCE", "ALLGATHER"} <= {
-            event.get("name") for event in events}
-    begin(rank, size)
-    op_orders()
-    hvd.shutdown()
-
-
-def records():
-    said = []
-    handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())
-    logging.getLogger("horovod").addHandler(handler)
-    return said
-
-
-def until(condition):
-    while not condition():
-        time.sleep(0.01)
-
-
-def await_others(name, rank, size):
-    """Rank 1 waits until the others have come here."""
-    if rank != 1:
-        open(f"{name}.{rank}", "w").close()
-    else:
-        until(lambda: all(os.path.exists(f"{name}.{r}") for r in range(size) if r != 1))
-
-
-def fault_stall(name, rank, size):
-    """Rank 0 says which rank has not submitted what; then the operation goes on."""
-    os.environ.update(HOROVOD_STALL_CHECK_TIME_SECONDS="0.3")
-    said = records()
-    begin(rank, size)
-    if rank == 1:
-        until(lambda: os.path.exists(name + ".said"))
-    handle = hvd.allreduce_async(torch.ones(2), name="late")
-    if rank == 0:
-        until(lambda: said)
-        assert "Missing ranks:\n1: [allreduce.late]" in said[0], said
-        open(name + ".said", "w").close()
-    equal(hvd.synchronize(handle), torch.ones(2))
-    hvd.shutdown()
-
-
-def fault_stall_end(name, rank, size):
-    os.environ.update(HOROVOD_STALL_CHECK_TIME_SECONDS="0.2",
-                      HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="0.5")
-    records()
-    begin(rank, size)
-    raises(hvd.HorovodInternalError, ["HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"],
-           hvd.allreduce, torch.ones(2), name=f"only on {rank}")
-    hvd.shutdown()
-
-
-def fault_death(name, rank, size):
-    """The others are told, also in later calls."""
-    begin(rank, size)
-    hvd.allreduce(torch.ones(1), name="known")
-    await_others(name, rank, size)
-    if rank == 1:
-        os._exit(0)
-    for _ in range(2):
-        raises(hvd.HorovodInternalError, ["rank 1"], hvd.allreduce, torch.ones(1), name="known")
-    raises(hvd.HorovodInternalError, ["rank 1"], hvd.join)
-    hvd.shutdown()
-
-
-def fault_exception(name, rank, size):
-    """A program that ends by an exception tells the others why."""
-    begin(rank, size)
-    await_others(name, rank, size)
-    if rank == 1:
-        sys.last_value = KeyError("no such key")
-    else:
-        raises(hvd.HorovodInternalError, ["no such key"], hvd.allreduce, torch.ones(1))
-    hvd.shutdown()
-
-
-def fault_shutdown(name, rank, size):
-    """A rank leaves while others still wait."""
-    begin(rank, size)
-    if rank != 1:
-        raises(hvd.HorovodInternalError, ["shut down"], hvd.allreduce, torch.ones(1))
-    hvd.shutdown()
-    raises(ValueError, ["hvd.init()"], hvd.rank)
-    raises(ValueError, ["hvd.init()"], hvd.allreduce, torch.ones(1))
-
-
 # ---- ranks ----------------------------------------------------------------------------------
 
 
@@ -601,6 +489,7 @@ def begin(rank, size):
 
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
     hvd.init()
+    return hvd
 
 
 def all_operations(name, rank, size):
@@ -615,21 +504,6 @@ def named(start):
     return [test for name, test in globals().items() if name.startswith(start)]
 
 
-def main():
-    folder, *wanted = sys.argv[1:]
-    tests = [(all_operations, n) for n in (1, 2, 3, 5)]
-    tests += [(test, n) for test in named("train_") for n in (2, 3)]
-    tests += [(test, 3) for test in named("fault_")]
-    results = []
-    for test, size in tests:
-        if not wanted or test.__name__ in wanted:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]))
-            results.append(run(test, size, folder))
-    print("passed" if all(results) else "FAILED")
-    return not all(results)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main([(all_operations, n) for n in (1, 2, 3, 5)]
+         + [(test, n) for test in named("train_") for n in (2, 3)])

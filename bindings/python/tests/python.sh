@@ -5,20 +5,7 @@
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
-source=$(cd "${srcdir:-.}" && pwd)
-[ -n "$python" ] || { echo "$no_python"; exit 77; }
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-unset COLL_BOOTSTRAP COLL_LOG
-export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python"
-export PYTHONDONTWRITEBYTECODE=1
-status=0
-
-wrong() {
-    echo "FAILED: $*"
-    cat "$dir/out"
-    status=1
-}
+begin_python
 
 for n in 1 2 3 5; do
     timeout 60 tools/collrun -n $n "$python" "$source/bindings/python/tests/ranks.py" \

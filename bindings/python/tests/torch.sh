@@ -5,20 +5,9 @@
 . "${srcdir:-.}/tests/support/patience.sh"
 . "${srcdir:-.}/tests/support/python.sh"
 set -u
-source=$(cd "${srcdir:-.}" && pwd)
 want_torch
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-unset COLL_BOOTSTRAP COLL_LOG
-export COLL_LIBRARY="$PWD/.libs/libcoll.so" PYTHONPATH="$source/bindings/python:$dir"
-export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
-status=0
-
-wrong() {
-    echo "FAILED: $*"
-    cat "$dir/out"
-    status=1
-}
+begin_python
+PYTHONPATH=$PYTHONPATH:$dir
 
 timeout 300 "$python" "$source/bindings/python/tests/torch_ranks.py" "$dir" \
     > "$dir/out" 2>&1 < /dev/null || wrong "torch_ranks.py"

@@ -6,16 +6,14 @@ op_*() run on each number of ranks, train_*() on two ranks, fault_*() on three; 
 ones begin with no process group.
 """
 
-import faulthandler
 import os
 import sys
 import time
-import traceback
-import warnings
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from forked import equal, main, raises
 
 try:  # what each rank would import for itself
     import torch._dynamo
@@ -24,7 +22,6 @@ except ImportError:
     pass
 
 LENGTHS = (0, 1, 7, 1001)
-DEADLINE = 60  # seconds in which the ranks of a test must end
 minute = timedelta(seconds=30)
 
 
@@ -42,19 +39,6 @@ def inputs(n, dtype=torch.int64):
     """The tensors of all ranks."""
     return [(torch.arange(n) * (r + 2) % 97 + r).to(dtype)
             for r in range(dist.get_world_size())]
-
-
-def equal(got, wanted):
-    assert torch.equal(torch.as_tensor(got), torch.as_tensor(wanted)), (got, wanted)
-
-
-def raises(kind, words, function, *arguments, **named):
-    try:
-        function(*arguments, **named)
-    except kind as error:
-        assert all(word in str(error) for word in words), f"'{error}' has nothing of {words}"
-        return error
-    raise AssertionError(f"no {kind.__name__} with {words}")
 
 
 # ---- operations ------------------------------------------------------------------
@@ -474,57 +458,6 @@ def named(start):
     return [test for name, test in globals().items() if name.startswith(start)]
 
 
-def be_rank(test, name, rank, size):
-    status = 1
-    faulthandler.dump_traceback_later(DEADLINE - 5)
-    try:
-        warnings.simplefilter("ignore")
-        torch.set_num_threads(1)
-        if "COLL" not in dist.Backend._plugins:
-            import libcoll.torch  # noqa: F401
-        test(name, rank, size)
-        status = 0
-    except Exception:
-        print(f"{test.__name__}, rank {rank} of {size}:\n{traceback.format_exc()}", flush=True)
-    os._exit(status)
-
-
-def run(test, size, folder):
-    """Fork the ranks of a test and wait for them; say whether all came to their end."""
-    name, begun = f"{folder}/{test.__name__}{size}", time.monotonic()
-    children = {}
-    for rank in range(size):
-        child = os.fork()
-        if child == 0:
-            be_rank(test, name, rank, size)
-        children[child] = rank
-    failed = False
-    while children:
-        child, status = os.waitpid(-1, os.WNOHANG)
-        failed |= status != 0
-        if child:
-            del children[child]
-        elif time.monotonic() - begun > DEADLINE:
-            print(f"{test.__name__} on {size} ranks: ranks {list(children.values())} hang")
-            for child in children:
-                os.kill(child, 9)
-            time.sleep(1)
-        else:
-            time.sleep(0.01)
-    print(f"{'FAILED' if failed else 'ok'} {test.__name__} on {size} ranks, "
-          f"{time.monotonic() - begun:.1f} s", flush=True)
-    return not failed
-
-
-def main():
-    folder, *wanted = sys.argv[1:]
-    tests = [(all_operations, n) for n in (1, 2, 3, 5)]
-    tests += [(test, 2) for test in named("train_")] + [(test, 3) for test in named("fault_")]
-    results = [run(test, size, folder) for test, size in tests
-               if not wanted or test.__name__ in wanted]
-    print("passed" if all(results) else "FAILED")
-    return not all(results)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main([(all_operations, n) for n in (1, 2, 3, 5)] + [(test, 2) for test in named("train_")]
+         + [(test, 3) for test in named("fault_")])
