@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/agree.c %D%/agree.h \
 	%D%/ctrl.c %D%/ctrl.h %D%/ctrl_int.h \
 	%D%/ctrl_card.h \
 	%D%/ctrl_ask.c \

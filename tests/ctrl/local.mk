@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CHECK
+unit_tests += tests/ctrl/test_agree
+tests_ctrl_test_agree_SOURCES = %D%/test_agree.c
+tests_ctrl_test_agree_CFLAGS = $(check_cflags)
+tests_ctrl_test_agree_LDADD = $(check_lib)
 unit_tests += tests/ctrl/test_ctrl
 tests_ctrl_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
 tests_ctrl_test_ctrl_CFLAGS = $(check_cflags)
