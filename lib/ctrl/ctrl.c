@@ -88,7 +88,11 @@ void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
 {
     struct coll__frame frame;
 
-    if (ctrl->failure.status || ctrl->is_released)
+    if (ctrl->is_released)
+        return;
+    if (reason->status == COLL_ERR_PEER && reason->subject != NOBODY)
+        coll__agree_died(ctrl->agreement.rule, (int)reason->subject);
+    if (ctrl->failure.status)
         return;
     note_failure(ctrl, reason);
     frame = failure_frame(ctrl);
@@ -198,6 +202,8 @@ static int got(struct coll__link *link, const struct coll__frame *frame,
         rc = coll__ctrl_got_result(ctrl, link, frame, body);
     else if (frame->type == CTRL_APART)
         rc = coll__ctrl_got_apart(ctrl, link, frame, body);
+    else if (frame->type == CTRL_AGREE)
+        rc = coll__ctrl_got_agree(ctrl, frame, body);
     free(body);
     return rc;
 }
@@ -286,6 +292,7 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     coll__reactor_cancel(
         &ctrl->failure.task); /* no callback can schedule them any more */
     coll__reactor_cancel(&ctrl->round.give_up);
+    coll__ctrl_agreement_fini(ctrl);
     coll__reactor_unlock();
     coll__ctrl_gather_free(ctrl);
     coll__auth_wipe(ctrl->tree.gate.secret, COLL__SECRET_BYTES);
@@ -325,7 +332,8 @@ struct coll__ctrl *coll__ctrl_new(int rank, int size,
                              coll__tree_child(rank, size, j));
     ctrl->peers = calloc(n, sizeof(*ctrl->peers));
     ctrl->watching.watches = calloc(n, sizeof(*ctrl->watching.watches));
-    if (ctrl->peers && ctrl->watching.watches)
+    if (!coll__ctrl_agreement_init(ctrl) && ctrl->peers &&
+        ctrl->watching.watches)
         return ctrl;
     log_error("boot", "no memory for the control connections of %d ranks",
               size);

@@ -152,6 +152,22 @@ int coll__ctrl_exchange_start(struct coll__ctrl *ctrl, const void *in,
 int coll__ctrl_exchange_end(struct coll__ctrl *ctrl, void *out, double until,
                             double timeout);
 
+/* Agree with the other living ranks, whether the group has failed or not.  Collective.
+ *
+ * Shapes:    dead: coll__set_words(size) words of a set (lib/ctrl/agree.h).
+ * Result:    *flags: the bits that all ranks passed which have not died meanwhile; dead:
+ *            the ranks that had died, or left.  Every rank that returns gets the same.
+ * Errors:    COLL_ERR_TIMEOUT: a rank has not called it in time.  The next call goes on
+ *            with this agreement.
+ *            COLL_ERR_PEER: the others have taken this rank for dead.  Logged.
+ * Cost:      four messages over each connection, and again for each death meanwhile.
+ */
+int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
+                     double timeout);
+
+/* Get the ranks that are known to be dead on this rank.  Any thread. */
+void coll__ctrl_dead(struct coll__ctrl *ctrl, uint64_t *dead);
+
 /* Tell every other rank that the group has failed.  Does not wait, and does not call this
  * rank's own failed().  Any thread. */
 void coll__ctrl_abort(struct coll__ctrl *ctrl, int status, const char *text);

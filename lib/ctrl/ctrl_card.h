@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl_card.h - what the ranks tell each other of themselves before they connect the
- * control tree.
+/* ctrl_card.h - what the ranks tell each other of themselves and where they listen.
  */
 #ifndef COLL_LIB_CTRL_CTRL_CARD_H
 #define COLL_LIB_CTRL_CTRL_CARD_H
@@ -13,6 +12,13 @@
 
 struct coll__ctrl;
 
+/* Where a rank's process listens. */
+struct ctrl_place {
+    int32_t n_addrs;   /* negative: the status of its failure to listen */
+    int32_t n_lacking; /* missing descriptors, if that is why */
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+};
+
 /* What a rank tells the others of its process at the start. */
 struct ctrl_peer {
     unsigned char
@@ -22,26 +28,14 @@ struct ctrl_peer {
     unsigned char presence[COLL__PRESENCE_BYTES];
     uint64_t pid_ns, pid; /* pid_ns 0: not known */
     char host_name[48];
-};
-
-/* Where a rank listens for its children. */
-struct ctrl_place {
-    int32_t
-        n_addrs; /* 0: a leaf; negative: the status of its failure to listen */
-    int32_t n_lacking; /* missing descriptors, if that is why */
-    struct coll__addr addrs[COLL__MAX_ADDRS];
-};
-
-/* The block that a rank hands in at the bootstrap. */
-struct ctrl_card {
-    struct ctrl_peer peer;
     struct ctrl_place place;
 };
 
 /* All below: the reactor's lock not held. */
 
-/* Listen for this rank's children from now on; *place gets the addresses. */
-void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place);
+/* Listen from now on until the end of ctrl: for this rank's children, and for ranks whose
+ * parents die later.  The rank's own peer.place gets the addresses. */
+void coll__ctrl_offer(struct coll__ctrl *ctrl);
 
 /* status: why a rank has no place, or COLL_OK; judge: log it. */
 int coll__ctrl_place_status(const struct ctrl_place *place);

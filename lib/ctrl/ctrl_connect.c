@@ -104,26 +104,26 @@ static enum coll__reach reach_of(const struct coll__ctrl *ctrl)
     return REACH_HOST;
 }
 
-void coll__ctrl_expect(struct coll__ctrl *ctrl)
+static void expect_children(struct coll__ctrl *ctrl)
 {
     for (int j = 0; j < ctrl->tree.n_children; j++)
         coll__link_expect(&ctrl->tree.down[j]);
 }
 
-void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
+void coll__ctrl_offer(struct coll__ctrl *ctrl)
 {
+    struct ctrl_place *place = &ctrl->peers[ctrl->rank].place;
     int n_files = coll__fds_in_tree(ctrl->rank, ctrl->size);
 
-    memset(place, 0, sizeof(*place));
     ctrl->tree.gate.kind = GATE_CTRL;
     ctrl->tree.gate.rank = (uint32_t)ctrl->rank;
     ctrl->tree.gate.arrived = arrived;
     coll__reactor_lock();
     coll__gate_add(&ctrl->tree.gate);
     ctrl->tree.has_gate = 1;
-    coll__ctrl_expect(ctrl);
+    expect_children(ctrl);
     coll__reactor_unlock();
-    if (ctrl->tree.n_children)
+    if (!place->n_addrs) /* a part's is that of the whole */
         place->n_addrs = coll__listener_open(reach_of(ctrl), place->addrs);
     if (place->n_addrs < 0) /* not even for that, maybe */
         place->n_lacking = n_files + 1 - coll__files_left(n_files + 1);
@@ -193,15 +193,14 @@ static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 
 static int has_failed(void *arg) { return coll__ctrl_status(arg) != COLL_OK; }
 
-/* Make a wire to the parent's process; COLL_OK, or a status.  place is NULL if the
- * processes were connected before; then the parent has gone. */
-static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
-                       double deadline)
+/* Make a wire to the parent's process; COLL_OK, or a status.  is_along: they were
+ * connected before, so the parent has gone. */
+static int call_parent(struct coll__ctrl *ctrl, int is_along, double deadline)
 {
-    const unsigned char *process = ctrl->peers[ctrl->tree.up.peer].process;
+    const struct ctrl_peer *parent = &ctrl->peers[ctrl->tree.up.peer];
     struct coll__connector connector = {
-        .addrs = place ? place->addrs : NULL,
-        .n_addrs = place ? place->n_addrs : 0,
+        .addrs = parent->place.addrs,
+        .n_addrs = parent->place.n_addrs,
         .n_ports = 1,
         .secret = ctrl->tree.gate.secret,
         .hello = {.kind = GATE_CTRL,
@@ -213,7 +212,7 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     };
     int fd, status = COLL_ERR_NOMEM;
 
-    if (!place)
+    if (is_along)
         return not_connected(ctrl, "its connection ended", REMEDY);
     fd = coll__connector(&connector, deadline);
     if (fd < 0 && connector.is_silent)
@@ -224,7 +223,7 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
                    : not_connected(ctrl, connector.why,
                                    connector.is_otherwise ? "" : REMEDY);
     coll__reactor_lock();
-    if (coll__wire_new(fd, process,
+    if (coll__wire_new(fd, parent->process,
                        connector.is_sealed ? connector.session : NULL,
                        "connector"))
         status = COLL_OK;
@@ -250,8 +249,7 @@ static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
 }
 
 /* Connect to the parent.  A wire may end just when it is used: then make another one. */
-static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
-                      double deadline)
+static int connect_up(struct coll__ctrl *ctrl, int is_along, double deadline)
 {
     enum coll__link_state state;
     int has_wire, status;
@@ -264,7 +262,7 @@ static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
         if (!status)
             status = await_news(ctrl, 0);
         if (!status && !has_wire)
-            status = call_parent(ctrl, place, deadline);
+            status = call_parent(ctrl, is_along, deadline);
     } while (!status && state == LINK_DOWN && coll__now() < deadline);
     if (status || state == LINK_UP)
         return status;
@@ -301,9 +299,6 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
                   name, coll__ctrl_known_as(ctrl, ctrl->rank), timeout);
         status = COLL_ERR_BOOTSTRAP;
     }
-    if (ctrl->tree.has_gate)
-        coll__gate_remove(&ctrl->tree.gate); /* no more children are to come */
-    ctrl->tree.has_gate = 0;
     coll__reactor_unlock();
     return status;
 }
@@ -343,8 +338,7 @@ static int finish(struct coll__ctrl *ctrl, double timeout)
     return status;
 }
 
-int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
-                       double timeout)
+int coll__ctrl_connect(struct coll__ctrl *ctrl, int is_along, double timeout)
 {
     double deadline = coll__now() + timeout;
     int status = COLL_OK;
@@ -355,7 +349,7 @@ int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
     coll__ctrl_watch(ctrl); /* who dies now would be waited for */
     coll__reactor_unlock();
     if (ctrl->rank)
-        status = connect_up(ctrl, up, deadline);
+        status = connect_up(ctrl, is_along, deadline);
     if (!status)
         status = await_children(ctrl, deadline, timeout);
     if (!status)
@@ -383,18 +377,18 @@ static void listen_to(struct coll__boot *boot,
 
 /* Describe this rank.  If the bootstrap knows that all ranks are on one host, each rank
  * can fill in the others' host. */
-static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot,
-                      struct ctrl_card *mine)
+static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot)
 {
-    describe_self(&mine->peer);
+    struct ctrl_peer *mine = &ctrl->peers[ctrl->rank];
+
+    describe_self(mine);
     coll__reactor_lock();
-    coll__presence_self(mine->peer.presence);
+    coll__presence_self(mine->presence);
     coll__reactor_unlock();
     for (int r = 0; r < ctrl->size && boot->is_one_host; r++)
-        memcpy(ctrl->peers[r].host, mine->peer.host, sizeof(mine->peer.host));
-    ctrl->peers[ctrl->rank] = mine->peer;
+        memmove(ctrl->peers[r].host, mine->host, sizeof(mine->host));
     memcpy(ctrl->tree.gate.secret, boot->secret, COLL__SECRET_BYTES);
-    coll__ctrl_offer(ctrl, &mine->place);
+    coll__ctrl_offer(ctrl);
 }
 
 int coll__ctrl_place_status(const struct ctrl_place *place)
@@ -419,15 +413,15 @@ void coll__ctrl_judge_place(const char *name, const struct ctrl_place *place)
 }
 
 /* Read the other ranks' cards. */
-static int read_cards(struct coll__ctrl *ctrl, const struct ctrl_card *cards)
+static int read_cards(struct coll__ctrl *ctrl, const struct ctrl_peer *cards)
 {
     char name[COLL__TEXT_MAX];
 
     for (int r = 0; r < ctrl->size; r++) {
-        if (!cards[r].peer.pid)
+        if (!cards[r].pid)
             continue;
-        ctrl->peers[r] = cards[r].peer;
-        ctrl->peers[r].host_name[sizeof(cards->peer.host_name) - 1] = '\0';
+        ctrl->peers[r] = cards[r];
+        ctrl->peers[r].host_name[sizeof(cards->host_name) - 1] = '\0';
     }
     for (int r = 0; r < ctrl->size; r++) {
         if (coll__ctrl_place_status(&cards[r].place) == COLL_OK)
@@ -440,20 +434,20 @@ static int read_cards(struct coll__ctrl *ctrl, const struct ctrl_card *cards)
 }
 
 static int exchange_cards(struct coll__ctrl *ctrl, struct coll__boot *boot,
-                          struct ctrl_card *cards)
+                          struct ctrl_peer *cards)
 {
     char why[COLL__TEXT_MAX];
-    struct ctrl_card mine;
+    const struct ctrl_peer *mine = &ctrl->peers[ctrl->rank];
     int status;
 
-    memset(&mine, 0, sizeof(mine)); /* it travels, with its padding */
-    make_card(ctrl, boot, &mine);
+    make_card(ctrl, boot);
     snprintf(why, sizeof(why), "%s", coll_last_error());
     listen_to(boot, boot_failed, ctrl);
-    status = coll__boot_places(boot, &mine, sizeof(mine), cards);
-    if (mine.place.n_addrs < 0) { /* the error is now another rank's; report our own */
+    status = coll__boot_places(boot, mine, sizeof(*mine), cards);
+    if (mine->place.n_addrs <
+        0) { /* the error is now another rank's; report our own */
         log_error("boot", "%s", why);
-        return mine.place.n_addrs;
+        return mine->place.n_addrs;
     }
     return status ? status : read_cards(ctrl, cards);
 }
@@ -462,10 +456,9 @@ static int exchange_cards(struct coll__ctrl *ctrl, struct coll__boot *boot,
 void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,
                        int status)
 {
-    struct ctrl_card mine, *cards = calloc((size_t)ctrl->size, sizeof(*cards));
+    struct ctrl_peer mine, *cards = calloc((size_t)ctrl->size, sizeof(*cards));
 
-    memset(&mine, 0, sizeof(mine));
-    describe_self(&mine.peer);
+    describe_self(&mine);
     mine.place.n_addrs = status;
     mine.place.n_lacking =
         COLL__REACTOR_FILES - coll__files_left(COLL__REACTOR_FILES);
@@ -492,7 +485,7 @@ static void tell_why(struct coll__ctrl *ctrl, struct coll__boot *boot,
 
 int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot)
 {
-    struct ctrl_card *cards = calloc((size_t)ctrl->size, sizeof(*cards));
+    struct ctrl_peer *cards = calloc((size_t)ctrl->size, sizeof(*cards));
     int status;
 
     if (!cards) {
@@ -502,8 +495,7 @@ int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot)
     }
     status = exchange_cards(ctrl, boot, cards);
     if (!status)
-        status = coll__ctrl_connect(ctrl, &cards[ctrl->tree.up.peer].place,
-                                    boot->timeout);
+        status = coll__ctrl_connect(ctrl, 0, boot->timeout);
     listen_to(boot, NULL, NULL);
     if (status)
         tell_why(ctrl, boot, status);

@@ -7,16 +7,18 @@
 #define COLL_LIB_CTRL_CTRL_INT_H
 
 #include "lib/boot/launcher.h"
+#include "lib/ctrl/agree.h"
 #include "lib/ctrl/ctrl.h"
+#include "lib/net/connector.h"
 #include "lib/net/link.h"
 #include "lib/net/listener.h"
 #include "lib/net/tree.h"
 
 struct ctrl_peer;
-struct ctrl_place;
 
 enum ctrl_frame {
-    CTRL_UP = 1, /* a subtree's blocks; id = number of the gathering, to = purpose */
+    CTRL_UP =
+        1, /* a subtree's blocks; id = number of the gathering, to = purpose */
     CTRL_DOWN,   /* the blocks of all ranks, to every rank */
     CTRL_FAILED, /* id = -status, to = the rank that body speaks of, or
                   * NOBODY, body = the reason; to every rank */
@@ -26,7 +28,8 @@ enum ctrl_frame {
     CTRL_QUERY,  /* the root's question to all; id = the round's number */
     CTRL_ROLL,   /* a subtree's answers */
     CTRL_RESULT, /* the answers of all ranks, to every rank */
-    CTRL_APART   /* a part could not be made; to every rank of the whole */
+    CTRL_APART,  /* a part could not be made; to every rank of the whole */
+    CTRL_AGREE /* a step of an agreement; to a neighbour in the sender's view */
 };
 
 #define NOBODY UINT32_MAX
@@ -143,6 +146,18 @@ struct ctrl_failure {
     struct coll__task task; /* to call it */
 };
 
+/* The agreements of the living ranks. */
+struct ctrl_agreement {
+    struct coll__agree *rule;
+    uint32_t n_entered, n_decided;
+    uint64_t flags, *dead;    /* the last result */
+    struct ctrl_mend *mended; /* links to neighbours that the tree has not */
+    struct coll__task task;   /* to connect to them */
+    struct coll__connector connector;
+    struct coll__call *call; /* the connection that is being made, or NULL */
+    int called;              /* to this rank */
+};
+
 struct coll__ctrl {
     int rank, size;
     unsigned generation; /* of the process that opened it */
@@ -166,6 +181,7 @@ struct coll__ctrl {
     struct ctrl_round round;
     uint64_t n_questions; /* messages sent for questions */
     struct ctrl_failure failure;
+    struct ctrl_agreement agreement;
 };
 
 /* All below: lock held. */
@@ -230,6 +246,15 @@ int coll__ctrl_got_up(struct coll__ctrl *ctrl, struct coll__link *link,
 int coll__ctrl_got_down(struct coll__ctrl *ctrl,
                         const struct coll__frame *frame, unsigned char *body);
 void coll__ctrl_gather_free(struct coll__ctrl *ctrl);
+
+/* ---- ctrl_agree.c -------------------------------------------------------- */
+
+/* init: COLL_OK or COLL_ERR_NOMEM, not logged. */
+int coll__ctrl_agreement_init(struct coll__ctrl *ctrl);
+void coll__ctrl_agreement_fini(struct coll__ctrl *ctrl);
+
+int coll__ctrl_got_agree(struct coll__ctrl *ctrl,
+                         const struct coll__frame *frame, unsigned char *body);
 
 /* ---- ctrl_ask.c ---------------------------------------------------------- */
 
@@ -296,9 +321,6 @@ int coll__ctrl_got_result(struct coll__ctrl *ctrl, struct coll__link *link,
 void coll__ctrl_watch(struct coll__ctrl *ctrl);
 void coll__ctrl_unwatch(struct coll__ctrl *ctrl);
 
-/* Expect this rank's children over the existing wires. */
-void coll__ctrl_expect(struct coll__ctrl *ctrl);
-
 /* Set up a link and its callbacks. */
 void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
                           int peer);
@@ -319,10 +341,8 @@ void coll__ctrl_cannot_join(char words[COLL__TEXT_MAX]);
  * They get COLL_ERR_PEER if a rank's death is the reason, else COLL_ERR_BOOTSTRAP. */
 void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status);
 
-/* Connect the tree.  up: where this rank's parent listens; NULL: their processes are
- * connected already. */
-int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
-                       double timeout);
+/* Connect the tree.  is_along: the processes are connected already. */
+int coll__ctrl_connect(struct coll__ctrl *ctrl, int is_along, double timeout);
 
 /* This rank has no reactor: tell the other ranks so by the bootstrap. */
 void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,

@@ -222,12 +222,12 @@ static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
     return COLL_OK;
 }
 
-/* Make this rank's end of the part, and listen for its children; *place gets the
- * addresses.  NULL: the children come over existing connections. */
+/* Make this rank's end of the part, and listen for its children. */
 static int make_end(struct coll__ctrl *whole,
                     const struct coll__ctrl_part *part,
-                    struct coll__ctrl **ctrl, struct ctrl_place *place)
+                    struct coll__ctrl **ctrl)
 {
+    int n_addrs;
     int status = part->status;
 
     if (status)
@@ -240,12 +240,10 @@ static int make_end(struct coll__ctrl *whole,
         return status;
     coll__reactor_lock();
     enter_whole(*ctrl, whole);
-    if (!place)
-        coll__ctrl_expect(*ctrl);
     coll__reactor_unlock();
-    if (place)
-        coll__ctrl_offer(*ctrl, place);
-    return place && place->n_addrs < 0 ? place->n_addrs : COLL_OK;
+    coll__ctrl_offer(*ctrl);
+    n_addrs = (*ctrl)->peers[part->rank].place.n_addrs;
+    return n_addrs < 0 ? n_addrs : COLL_OK;
 }
 
 /* Fail the whole: without memory here, no rank can go on. */
@@ -292,11 +290,13 @@ static int connect_by_places(struct coll__ctrl *whole,
     char why[COLL__TEXT_MAX];
     struct ctrl_place mine = {0};
     struct ctrl_place *places = malloc((size_t)whole->size * sizeof(*places));
-    int status = part ? make_end(whole, part, ctrl, &mine) : COLL_OK;
+    int status = part ? make_end(whole, part, ctrl) : COLL_OK;
 
     if (!places)
         return no_memory(whole);
     snprintf(why, sizeof(why), "%s", coll_last_error());
+    if (part && *ctrl)
+        mine = (*ctrl)->peers[part->rank].place;
     mine.n_addrs = status ? status : mine.n_addrs;
     status = coll__ctrl_allgather(whole, &mine, sizeof(mine), places, timeout);
     if (mine.n_addrs < 0) /* the error is now another rank's; restore our own */
@@ -304,8 +304,7 @@ static int connect_by_places(struct coll__ctrl *whole,
     if (!status && part)
         status = judge_places(whole, part, places);
     if (!status && part && part->size > 1)
-        status = coll__ctrl_connect(
-            *ctrl, &places[part->ranks[(*ctrl)->tree.up.peer]], timeout);
+        status = coll__ctrl_connect(*ctrl, 0, timeout);
     free(places);
     return status;
 }
@@ -327,12 +326,12 @@ static int connect_along(struct coll__ctrl *whole,
                          const struct coll__ctrl_part *part, double timeout,
                          struct coll__ctrl **ctrl)
 {
-    int status = make_end(whole, part, ctrl, NULL);
+    int status = make_end(whole, part, ctrl);
 
     if (status)
         not_made(whole, part);
     else if (part->size > 1)
-        status = coll__ctrl_connect(*ctrl, NULL, timeout);
+        status = coll__ctrl_connect(*ctrl, 1, timeout);
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -313,43 +314,33 @@ START_TEST(a_failed_parent_cannot_be_split)
 }
 END_TEST
 
-/* Hold a port, and have libcoll listen there and nowhere else. */
-static int block_ports(void)
+/* Let this process open no more files, or as many as before. */
+static void limit_files(struct rlimit *before, int is_limited)
 {
-    struct sockaddr_in6 here = {.sin6_family = AF_INET6};
-    socklen_t len = sizeof(here);
-    int fd = socket(AF_INET6, SOCK_STREAM, 0);
-    struct sockaddr_in here4 = {.sin_family = AF_INET};
-    char range[32];
+    struct rlimit limit = *before;
 
-    if (fd >= 0 && !bind(fd, (struct sockaddr *)&here, len) && !listen(fd, 1) &&
-        !getsockname(fd, (struct sockaddr *)&here, &len)) {
-        here4.sin_port = here.sin6_port;
-    } else {
-        len = sizeof(here4);
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&here4, len) ||
-            listen(fd, 1) || getsockname(fd, (struct sockaddr *)&here4, &len))
-            return -1;
+    if (is_limited) {
+        getrlimit(RLIMIT_NOFILE, before);
+        limit = *before;
+        limit.rlim_cur = (rlim_t)dup(0); /* the first that is free */
+        close((int)limit.rlim_cur);
     }
-    snprintf(range, sizeof(range), "%d-%d", ntohs(here4.sin_port),
-             ntohs(here4.sin_port));
-    setenv("COLL_NET_PORTS", range, 1);
-    return fd;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Rank 1, which leads the odd ones, finds no port. */
+/* Rank 1, which leads the odd ones, can open no file. */
 static int one_group_fails(struct world_rank *me, struct coll_comm *comm)
 {
-    int is_odd = me->rank % 2, fd;
+    int is_odd = me->rank % 2, rc;
     struct coll_comm *split = NULL;
+    struct rlimit before = {0};
 
-    if (me->rank == 1) {
-        fd = block_ports();
-        WORLD_CHECK(me, fd >= 0);
-    }
-    WORLD_CHECK(me, coll_comm_split(comm, is_odd, 0, &split) ==
-                        (is_odd ? COLL_ERR_SYSTEM : COLL_OK));
+    if (me->rank == 1)
+        limit_files(&before, 1);
+    rc = coll_comm_split(comm, is_odd, 0, &split);
+    if (me->rank == 1)
+        limit_files(&before, 0);
+    WORLD_CHECK(me, rc == (is_odd ? COLL_ERR_SYSTEM : COLL_OK));
     WORLD_CHECK(me, !is_odd == !!split);
     if (split)
         WORLD_CHECK(me, sum(split, 1) == (me->size + 1) / 2);
@@ -410,21 +401,23 @@ static int listens_little(struct world_rank *me)
     struct lookout lookout = {0};
     struct coll_comm *comm, *dup;
     pthread_t thread;
-    int ignored = 0, before = look_around(&ignored);
+    int ignored = 0, before = look_around(&ignored), within;
 
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     WORLD_CHECK(me, !pthread_create(&thread, NULL, look_out, &lookout));
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    within = look_around(&ignored);
     for (int i = 0; i < 10; i++) {
         WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
         WORLD_CHECK(me, sum(dup, 1) == me->size);
-        WORLD_CHECK(me, look_around(&ignored) == before);
+        WORLD_CHECK(me, look_around(&ignored) == within);
         WORLD_CHECK(me, !coll_comm_destroy(dup));
     }
     atomic_store(&lookout.is_over, 1);
     pthread_join(thread, NULL);
     WORLD_CHECK(me, !lookout.is_wide);
     WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, look_around(&ignored) == before);
     return 0;
 }
 

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl_agree.c - the living ranks of a tree agree: agree.h over connections.
+ *
+ * Messages go over the links of the tree while both their ends live.  When a view changes,
+ * a rank may have another parent.  It connects to it, at the place that all ranks know, and
+ * opens a link.  A rank also tries to reach its new children: one that has died has nobody
+ * else to notice it.  All of this is a task of the reactor, so it goes on when the calling
+ * threads have left, and others need an answer still.
+ */
+#include "lib/ctrl/ctrl_card.h"
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEP_TIME                                                              \
+    1e-3 /* s, between two looks at a connection that is being made */
+#define RETRY_TIME                                                             \
+    5e-3 /* s, before a parent that did not expect a link is asked again */
+
+/* A link to a neighbour that is none in the tree of all ranks. */
+struct ctrl_mend {
+    struct coll__link link;
+    struct ctrl_mend *next;
+};
+
+/* As it travels, little-endian; two sets follow. */
+struct agree_wire {
+    uint32_t step, number;
+    uint64_t flags;
+};
+
+/* ---- links ---------------------------------------------------------------- */
+
+/* Return the link to a rank; NULL: there is none. */
+static struct coll__link *link_to(struct coll__ctrl *ctrl, int rank)
+{
+    if (ctrl->rank && ctrl->tree.up.peer == rank)
+        return &ctrl->tree.up;
+    for (int j = 0; j < ctrl->tree.n_children; j++)
+        if (ctrl->tree.down[j].peer == rank)
+            return &ctrl->tree.down[j];
+    for (struct ctrl_mend *m = ctrl->agreement.mended; m; m = m->next)
+        if (m->link.peer == rank)
+            return &m->link;
+    return NULL;
+}
+
+static void answered(struct coll__link *link)
+{
+    struct coll__ctrl *ctrl = link->owner;
+
+    if (coll__link_is_up(link))
+        coll__agree_connected(ctrl->agreement.rule, link->peer);
+    else
+        coll__reactor_defer_until(&ctrl->agreement.task,
+                                  coll__now() + RETRY_TIME);
+}
+
+/* Return the link to a rank, after having made one if there is none; NULL: no memory. */
+static struct coll__link *have_link(struct coll__ctrl *ctrl, int rank)
+{
+    struct coll__link *link = link_to(ctrl, rank);
+    struct ctrl_mend *mend;
+
+    if (link)
+        return link;
+    mend = calloc(1, sizeof(*mend));
+    if (!mend) {
+        log_error("boot", "no memory for a connection to rank %d", rank);
+        return NULL;
+    }
+    coll__ctrl_link_init(ctrl, &mend->link, rank);
+    mend->link.answered = answered;
+    mend->next = ctrl->agreement.mended;
+    ctrl->agreement.mended = mend;
+    return &mend->link;
+}
+
+/* ---- connecting ------------------------------------------------------------ */
+
+static void call(struct coll__ctrl *ctrl, int rank)
+{
+    struct ctrl_agreement *a = &ctrl->agreement;
+
+    a->connector = (struct coll__connector){
+        .addrs = ctrl->peers[rank].place.addrs,
+        .n_addrs = ctrl->peers[rank].place.n_addrs,
+        .n_ports = 1,
+        .secret = ctrl->tree.gate.secret,
+        .hello = {.kind = GATE_CTRL,
+                  .from = (uint32_t)ctrl->rank,
+                  .to = (uint32_t)rank,
+                  .size = (uint32_t)ctrl->size},
+    };
+    a->called = rank;
+    a->call = coll__connector_begin(&a->connector);
+}
+
+/* Go on with the connection that is being made; COLL_IN_PROGRESS, or it has ended. */
+static int step_call(struct coll__ctrl *ctrl)
+{
+    struct ctrl_agreement *a = &ctrl->agreement;
+    int fd = -1, rc = coll__connector_step(a->call, &fd);
+
+    if (rc == COLL_IN_PROGRESS)
+        return rc;
+    coll__connector_end(a->call);
+    a->call = NULL;
+    if (rc == COLL_OK)
+        coll__wire_new(fd, ctrl->peers[a->called].process,
+                       a->connector.is_sealed ? a->connector.session : NULL,
+                       "connector");
+    else
+        coll__ctrl_died(ctrl, a->called, NULL);
+    return COLL_OK;
+}
+
+/* Open the link to the parent, if there is a wire to its process. */
+static void ask_parent(struct coll__ctrl *ctrl, struct coll__link *up)
+{
+    struct coll__wire *wire = coll__wire_find(ctrl->peers[up->peer].process);
+
+    if (!wire)
+        call(ctrl, up->peer);
+    else if (coll__link_ask(up, wire))
+        log_warn("boot", "%s", coll_last_error());
+}
+
+/* Return a child that is to be reached: no connection shows whether it lives. */
+static int find_child(struct coll__ctrl *ctrl)
+{
+    for (int r = 0; r < ctrl->size; r++) {
+        const struct coll__link *link;
+
+        if (!coll__agree_is_child(ctrl->agreement.rule, r))
+            continue;
+        link = link_to(ctrl, r);
+        if ((!link || !coll__link_is_up(link)) &&
+            !coll__wire_find(ctrl->peers[r].process))
+            return r;
+    }
+    return -1;
+}
+
+static void expect_children(struct coll__ctrl *ctrl)
+{
+    for (int r = 0; r < ctrl->size; r++) {
+        struct coll__link *link;
+
+        if (!coll__agree_is_child(ctrl->agreement.rule, r) || link_to(ctrl, r))
+            continue;
+        link = have_link(ctrl, r);
+        if (link)
+            coll__link_expect(link);
+    }
+}
+
+/* Connect to the neighbours of the view, one after another. */
+static void mend(struct coll__task *task)
+{
+    struct coll__ctrl *ctrl =
+        (struct coll__ctrl *)((char *)task -
+                              offsetof(struct coll__ctrl, agreement.task));
+    struct ctrl_agreement *a = &ctrl->agreement;
+    int parent, child;
+    struct coll__link *up;
+
+    expect_children(ctrl);
+    if (!a->n_entered || coll__agree_is_expelled(a->rule))
+        return;
+    if (a->call && step_call(ctrl) == COLL_IN_PROGRESS) {
+        coll__reactor_defer_until(task, coll__now() + STEP_TIME);
+        return;
+    }
+    parent = coll__agree_parent(a->rule);
+    up = parent >= 0 ? have_link(ctrl, parent) : NULL;
+    if (up && (up->state == LINK_DOWN || up->state == LINK_REFUSED))
+        ask_parent(ctrl, up);
+    child = find_child(ctrl);
+    if (!a->call && child >= 0)
+        call(ctrl, child);
+    if (a->call || child >= 0)
+        coll__reactor_defer_until(task, coll__now() + STEP_TIME);
+}
+
+static void changed(void *arg)
+{
+    struct coll__ctrl *ctrl = arg;
+
+    coll__reactor_defer(&ctrl->agreement.task);
+}
+
+/* ---- messages -------------------------------------------------------------- */
+
+static void send(void *arg, int to, const struct coll__agree_message *message,
+                 const uint64_t *view, const uint64_t *dead)
+{
+    struct coll__ctrl *ctrl = arg;
+    struct coll__link *link = link_to(ctrl, to);
+    int n = coll__set_words(ctrl->size);
+    size_t len = sizeof(struct agree_wire) + 2 * (size_t)n * sizeof(uint64_t);
+    struct agree_wire *wire;
+    struct coll__frame frame;
+    uint64_t *sets;
+
+    if (!link || !coll__link_is_up(link))
+        return;
+    wire = malloc(len);
+    if (!wire) {
+        log_error("boot", "no memory for a message of %zu bytes", len);
+        return;
+    }
+    *wire =
+        (struct agree_wire){htole32(message->step), htole32(message->number),
+                            htole64(message->flags)};
+    sets = (uint64_t *)(wire + 1);
+    for (int i = 0; i < n; i++) {
+        sets[i] = htole64(view[i]);
+        sets[n + i] = htole64(dead[i]);
+    }
+    frame = coll__ctrl_frame(ctrl, CTRL_AGREE, (uint32_t)to, 0, len);
+    coll__link_send(link, &frame, wire);
+    free(wire);
+}
+
+int coll__ctrl_got_agree(struct coll__ctrl *ctrl,
+                         const struct coll__frame *frame, unsigned char *body)
+{
+    int n = coll__set_words(ctrl->size);
+    struct agree_wire *wire = (struct agree_wire *)body;
+    uint64_t *sets = (uint64_t *)(wire + 1);
+    struct coll__agree_message message;
+
+    if (frame->len != sizeof(*wire) + 2 * (size_t)n * sizeof(*sets))
+        return -1;
+    for (int i = 0; i < 2 * n; i++)
+        sets[i] = le64toh(sets[i]);
+    if (ctrl->size % 64 && (sets[n - 1] | sets[2 * n - 1]) >> ctrl->size % 64)
+        return -1;
+    message = (struct coll__agree_message){.step = le32toh(wire->step),
+                                           .number = le32toh(wire->number),
+                                           .flags = le64toh(wire->flags)};
+    return coll__agree_got(ctrl->agreement.rule, (int)frame->from, &message,
+                           sets, sets + n);
+}
+
+static void decided(void *arg, uint32_t number, uint64_t flags,
+                    const uint64_t *dead)
+{
+    struct coll__ctrl *ctrl = arg;
+    struct ctrl_agreement *a = &ctrl->agreement;
+
+    a->n_decided = number;
+    a->flags = flags;
+    memcpy(a->dead, dead, (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
+    pthread_cond_broadcast(&ctrl->changed);
+}
+
+/* ---- making, and the callers ----------------------------------------------- */
+
+int coll__ctrl_agreement_init(struct coll__ctrl *ctrl)
+{
+    struct coll__agree_ops ops = {send, changed, decided, ctrl};
+    struct ctrl_agreement *a = &ctrl->agreement;
+
+    a->task.run = mend;
+    a->dead = calloc((size_t)coll__set_words(ctrl->size), sizeof(*a->dead));
+    a->rule = coll__agree_new(ctrl->rank, ctrl->size, &ops);
+    return a->dead && a->rule ? COLL_OK : COLL_ERR_NOMEM;
+}
+
+void coll__ctrl_agreement_fini(struct coll__ctrl *ctrl)
+{
+    struct ctrl_agreement *a = &ctrl->agreement;
+
+    coll__reactor_cancel(&a->task);
+    if (a->call)
+        coll__connector_end(a->call);
+    while (a->mended) {
+        struct ctrl_mend *mend = a->mended;
+
+        a->mended = mend->next;
+        coll__link_close(&mend->link);
+        free(mend);
+    }
+    coll__agree_free(a->rule);
+    free(a->dead);
+}
+
+/* This rank is alone. */
+static int agree_alone(uint64_t *dead)
+{
+    if (dead)
+        *dead = 0;
+    return COLL_OK;
+}
+
+static int fail_late(const struct coll__ctrl *ctrl, double timeout)
+{
+    log_error("boot",
+              "an agreement did not end within %g s on rank %d: all living "
+              "ranks must call it",
+              timeout, ctrl->rank);
+    return COLL_ERR_TIMEOUT;
+}
+
+static int fail_expelled(const struct coll__ctrl *ctrl)
+{
+    log_error("boot",
+              "rank %d cannot agree with the others: they have taken it for "
+              "dead",
+              ctrl->rank);
+    return COLL_ERR_PEER;
+}
+
+int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
+                     double timeout)
+{
+    struct ctrl_agreement *a = &ctrl->agreement;
+    double deadline = coll__now() + timeout;
+    int status = COLL_OK;
+
+    if (ctrl->size == 1)
+        return agree_alone(dead);
+    coll__reactor_lock();
+    if (a->n_entered == a->n_decided) {
+        a->n_entered++;
+        coll__agree_enter(a->rule, *flags);
+        changed(ctrl);
+    }
+    while (a->n_decided < a->n_entered && !coll__agree_is_expelled(a->rule) &&
+           !status)
+        status = coll__reactor_wait(&ctrl->changed, deadline);
+    if (a->n_decided == a->n_entered) {
+        status = COLL_OK;
+        *flags = a->flags;
+        memcpy(dead, a->dead,
+               (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
+    } else {
+        status = status ? fail_late(ctrl, timeout) : fail_expelled(ctrl);
+    }
+    coll__reactor_unlock();
+    return status;
+}
+
+void coll__ctrl_dead(struct coll__ctrl *ctrl, uint64_t *dead)
+{
+    coll__reactor_lock();
+    memcpy(dead, coll__agree_view(ctrl->agreement.rule),
+           (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
+    coll__reactor_unlock();
+}
