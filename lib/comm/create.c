@@ -394,7 +394,7 @@ int coll__comm_open(struct coll__boot *boot,
 }
 
 int coll__comm_divide(struct coll_comm *whole,
-                      const struct coll__ctrl_part *part, int are_along,
+                      const struct coll__ctrl_part *part,
                       struct coll_comm **out)
 {
     struct coll__options options = {.timeout = whole->timeout,
@@ -409,8 +409,7 @@ int coll__comm_divide(struct coll_comm *whole,
 
     mine.status = comm ? know_peers(comm, whole, part->ranks) : COLL_ERR_NOMEM;
     mine.events = &events;
-    rc =
-        coll__ctrl_divide(whole->ctrl, &mine, are_along, whole->timeout, &ctrl);
+    rc = coll__ctrl_divide(whole->ctrl, &mine, whole->timeout, &ctrl);
     if (comm)
         comm->ctrl = ctrl;
     return finish(comm, rc, &options, out);

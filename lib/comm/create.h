@@ -28,7 +28,7 @@ int coll__comm_open(struct coll__boot *boot,
 /* Make a communicator of some of the ranks of `whole`; the arguments are those of
  * coll__ctrl_divide().  part: its ranks and tag. */
 int coll__comm_divide(struct coll_comm *whole,
-                      const struct coll__ctrl_part *part, int are_along,
+                      const struct coll__ctrl_part *part,
                       struct coll_comm **comm);
 
 /* Log that the function `who` was called in a forked child.  Returns

@@ -94,19 +94,6 @@ static int group_size(const struct wishes *wishes, int i)
     return end - i;
 }
 
-static int are_along(const struct wishes *wishes)
-{
-    int n;
-
-    for (int i = 0; i < wishes->size; i += n) {
-        n = group_size(wishes, i);
-        if (color_at(wishes, i) != COLL_NO_COLOR &&
-            !coll__ctrl_is_along(wishes->ranks + i, n, wishes->size))
-            return 0;
-    }
-    return 1;
-}
-
 /* Return the group of this rank, which has a color. */
 static struct coll__ctrl_part find_group(const struct wishes *wishes, int rank)
 {
@@ -148,15 +135,12 @@ static int divide_with(struct coll_comm *comm, const char *who,
     if (rc != COLL_OK)
         return rc;
     find_groups(wishes);
-    if (mine->color != COLL_NO_COLOR) {
-        part = find_group(wishes, comm->rank);
-        return coll__comm_divide(comm, &part, are_along(wishes), out);
-    }
-    rc = coll__ctrl_divide(comm->ctrl, NULL, are_along(wishes), comm->timeout,
-                           NULL);
-    if (rc == COLL_OK)
+    if (mine->color == COLL_NO_COLOR) {
         *out = NULL;
-    return rc;
+        return COLL_OK;
+    }
+    part = find_group(wishes, comm->rank);
+    return coll__comm_divide(comm, &part, out);
 }
 
 int coll__comm_split(struct coll_comm *comm, const char *who,

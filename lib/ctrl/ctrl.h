@@ -96,27 +96,20 @@ struct coll__ctrl_part {
 void coll__ctrl_divide_begin(struct coll__ctrl *whole);
 void coll__ctrl_divide_end(struct coll__ctrl *whole);
 
-/* Are all edges of the part's tree also edges of the whole's tree?  Then its processes
- * are connected already.  ranks[size]: the part's ranks by their numbers in the whole. */
-int coll__ctrl_is_along(const int *ranks, int size, int whole_size);
-
-/* Connect a tree over the ranks of each part, by way of the whole.  No rendezvous is
- * needed, and a failure of the whole ends the wait at once.  Collective over the whole;
- * if are_along, a rank that is in no part need not call it.
+/* Connect a tree over the ranks of a part, by way of the whole.  No rendezvous is
+ * needed, and a failure of the whole ends the wait at once.  Collective over the part.
  *
- * Shapes:    part: NULL on a rank that is in no part; are_along: coll__ctrl_is_along()
- *            holds for all parts; the same on all ranks.
- * Result:    *ctrl, as coll__ctrl_open(), unchanged if part is NULL.  Until
- *            coll__ctrl_settle(), a failure of the whole fails the part too, and the
- *            part's errors name ranks by their numbers in the whole.
+ * Result:    *ctrl, as coll__ctrl_open().  Until coll__ctrl_settle(), a failure of the
+ *            whole fails the part too, and the part's errors name ranks by their numbers
+ *            in the whole.
  * Ownership: part is used during the call only, its events are copied; whole must live
  *            until coll__ctrl_settle() or the end of *ctrl.
  * Errors:    COLL_ERR_PEER, or another failure of the whole; on the part's ranks also
  *            those of coll__ctrl_open().  Logged.
  */
 int coll__ctrl_divide(struct coll__ctrl *whole,
-                      const struct coll__ctrl_part *part, int are_along,
-                      double timeout, struct coll__ctrl **ctrl);
+                      const struct coll__ctrl_part *part, double timeout,
+                      struct coll__ctrl **ctrl);
 
 /* End the making of a part: its errors name ranks by the part's numbers from now on, and
  * the whole no longer watches over it.  If the part has failed already, nothing changes

@@ -193,27 +193,26 @@ static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 
 static int has_failed(void *arg) { return coll__ctrl_status(arg) != COLL_OK; }
 
-/* Make a wire to the parent's process; COLL_OK, or a status.  is_along: they were
- * connected before, so the parent has gone. */
-static int call_parent(struct coll__ctrl *ctrl, int is_along, double deadline)
+/* Make a wire to the parent's process; COLL_OK, or a status. */
+static int call_parent(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
+                       double deadline)
 {
     const struct ctrl_peer *parent = &ctrl->peers[ctrl->tree.up.peer];
+    const struct coll__ctrl *at = whole ? whole : ctrl;
     struct coll__connector connector = {
         .addrs = parent->place.addrs,
         .n_addrs = parent->place.n_addrs,
         .n_ports = 1,
-        .secret = ctrl->tree.gate.secret,
+        .secret = at->tree.gate.secret,
         .hello = {.kind = GATE_CTRL,
-                  .from = (uint32_t)ctrl->rank,
-                  .to = (uint32_t)ctrl->tree.up.peer,
-                  .size = (uint32_t)ctrl->size},
+                  .from = (uint32_t)at->rank,
+                  .to = (uint32_t)coll__ctrl_known_as(ctrl, ctrl->tree.up.peer),
+                  .size = (uint32_t)at->size},
         .is_over = has_failed,
         .arg = ctrl,
     };
     int fd, status = COLL_ERR_NOMEM;
 
-    if (is_along)
-        return not_connected(ctrl, "its connection ended", REMEDY);
     fd = coll__connector(&connector, deadline);
     if (fd < 0 && connector.is_silent)
         return no_answer(ctrl, connector.why);
@@ -249,7 +248,8 @@ static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
 }
 
 /* Connect to the parent.  A wire may end just when it is used: then make another one. */
-static int connect_up(struct coll__ctrl *ctrl, int is_along, double deadline)
+static int connect_up(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
+                      double deadline)
 {
     enum coll__link_state state;
     int has_wire, status;
@@ -262,7 +262,7 @@ static int connect_up(struct coll__ctrl *ctrl, int is_along, double deadline)
         if (!status)
             status = await_news(ctrl, 0);
         if (!status && !has_wire)
-            status = call_parent(ctrl, is_along, deadline);
+            status = call_parent(ctrl, whole, deadline);
     } while (!status && state == LINK_DOWN && coll__now() < deadline);
     if (status || state == LINK_UP)
         return status;
@@ -338,7 +338,8 @@ static int finish(struct coll__ctrl *ctrl, double timeout)
     return status;
 }
 
-int coll__ctrl_connect(struct coll__ctrl *ctrl, int is_along, double timeout)
+int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
+                       double timeout)
 {
     double deadline = coll__now() + timeout;
     int status = COLL_OK;
@@ -349,7 +350,7 @@ int coll__ctrl_connect(struct coll__ctrl *ctrl, int is_along, double timeout)
     coll__ctrl_watch(ctrl); /* who dies now would be waited for */
     coll__reactor_unlock();
     if (ctrl->rank)
-        status = connect_up(ctrl, is_along, deadline);
+        status = connect_up(ctrl, whole, deadline);
     if (!status)
         status = await_children(ctrl, deadline, timeout);
     if (!status)
@@ -495,7 +496,7 @@ int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot)
     }
     status = exchange_cards(ctrl, boot, cards);
     if (!status)
-        status = coll__ctrl_connect(ctrl, 0, boot->timeout);
+        status = coll__ctrl_connect(ctrl, NULL, boot->timeout);
     listen_to(boot, NULL, NULL);
     if (status)
         tell_why(ctrl, boot, status);

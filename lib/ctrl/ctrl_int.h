@@ -341,8 +341,9 @@ void coll__ctrl_cannot_join(char words[COLL__TEXT_MAX]);
  * They get COLL_ERR_PEER if a rank's death is the reason, else COLL_ERR_BOOTSTRAP. */
 void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status);
 
-/* Connect the tree.  is_along: the processes are connected already. */
-int coll__ctrl_connect(struct coll__ctrl *ctrl, int is_along, double timeout);
+/* Connect the tree: at the parent's gate, or, for a part, at its gate of the whole. */
+int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
+                       double timeout);
 
 /* This rank has no reactor: tell the other ranks so by the bootstrap. */
 void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,

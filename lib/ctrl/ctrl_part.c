@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctrl_part.c - make a tree over some ranks of a tree: a part of the whole.
  *
- * The whole knows every process already and hears at once of a death, so there is no
- * rendezvous: each rank makes its end of the part, one exchange over the whole says where
- * each end listens, and the ends connect.  If the parts' trees run along the whole's, as
- * in a duplicate, their processes are connected already and the exchange is left out.
- * Then a rank may get news of a part that it has not made yet; it keeps the news until it
- * has.
+ * The whole knows every process already, where it listens, and hears at once of a death.
+ * So there is no rendezvous: each rank makes its end of the part and connects to its
+ * parent's process, at the gate of the whole, unless the two processes are connected
+ * already.  A rank may get news of a part that it has not made yet; it keeps the news
+ * until it has.
  *
  * Until the part is settled, the whole watches over it: a failure of the whole ends the
  * wait, and a rank that gives up tells its part through the whole.
@@ -246,105 +245,16 @@ static int make_end(struct coll__ctrl *whole,
     return n_addrs < 0 ? n_addrs : COLL_OK;
 }
 
-/* Fail the whole: without memory here, no rank can go on. */
-static int no_memory(struct coll__ctrl *whole)
-{
-    struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)whole->rank,
-                                 "has no memory to divide the group"};
-    int status;
-
-    coll__reactor_lock();
-    coll__ctrl_fail(whole, &reason, 1);
-    log_error("boot", "%s", whole->failure.text);
-    status = whole->failure.status;
-    coll__reactor_unlock();
-    return status;
-}
-
-/* Does every rank of the part listen?  All ranks of the part find the same fault. */
-static int judge_places(const struct coll__ctrl *whole,
-                        const struct coll__ctrl_part *part,
-                        const struct ctrl_place *places)
-{
-    char name[COLL__TEXT_MAX];
-
-    for (int r = 0; r < part->size; r++) {
-        const struct ctrl_place *place = &places[part->ranks[r]];
-        int status = coll__ctrl_place_status(place);
-
-        if (status == COLL_OK)
-            continue;
-        coll__ctrl_name(whole, part->ranks[r], name);
-        if (r != part->rank) /* this rank has logged its own error */
-            coll__ctrl_judge_place(name, place);
-        return status;
-    }
-    return COLL_OK;
-}
-
-/* Exchange over the whole where each rank listens, and connect. */
-static int connect_by_places(struct coll__ctrl *whole,
-                             const struct coll__ctrl_part *part, double timeout,
-                             struct coll__ctrl **ctrl)
-{
-    char why[COLL__TEXT_MAX];
-    struct ctrl_place mine = {0};
-    struct ctrl_place *places = malloc((size_t)whole->size * sizeof(*places));
-    int status = part ? make_end(whole, part, ctrl) : COLL_OK;
-
-    if (!places)
-        return no_memory(whole);
-    snprintf(why, sizeof(why), "%s", coll_last_error());
-    if (part && *ctrl)
-        mine = (*ctrl)->peers[part->rank].place;
-    mine.n_addrs = status ? status : mine.n_addrs;
-    status = coll__ctrl_allgather(whole, &mine, sizeof(mine), places, timeout);
-    if (mine.n_addrs < 0) /* the error is now another rank's; restore our own */
-        coll__log_set_error(why);
-    if (!status && part)
-        status = judge_places(whole, part, places);
-    if (!status && part && part->size > 1)
-        status = coll__ctrl_connect(*ctrl, 0, timeout);
-    free(places);
-    return status;
-}
-
 /* Tell the part's ranks not to wait for this one. */
 static void not_made(struct coll__ctrl *whole,
-                     const struct coll__ctrl_part *part)
+                     const struct coll__ctrl_part *part, int status)
 {
     char words[COLL__TEXT_MAX];
 
     coll__ctrl_cannot_join(words);
     coll__reactor_lock();
-    flood_apart(whole, part->tag, (uint32_t)whole->rank, COLL_ERR_BOOTSTRAP,
-                words);
+    flood_apart(whole, part->tag, (uint32_t)whole->rank, status, words);
     coll__reactor_unlock();
-}
-
-static int connect_along(struct coll__ctrl *whole,
-                         const struct coll__ctrl_part *part, double timeout,
-                         struct coll__ctrl **ctrl)
-{
-    int status = make_end(whole, part, ctrl);
-
-    if (status)
-        not_made(whole, part);
-    else if (part->size > 1)
-        status = coll__ctrl_connect(*ctrl, 1, timeout);
-    return status;
-}
-
-int coll__ctrl_is_along(const int *ranks, int size, int whole_size)
-{
-    for (int r = 1; r < size; r++) {
-        int a = ranks[r], b = ranks[coll__tree_parent(r, size)];
-
-        if (coll__tree_parent(a, whole_size) != b &&
-            coll__tree_parent(b, whole_size) != a)
-            return 0;
-    }
-    return 1;
 }
 
 void coll__ctrl_divide_begin(struct coll__ctrl *whole)
@@ -365,17 +275,17 @@ void coll__ctrl_divide_end(struct coll__ctrl *whole)
 }
 
 int coll__ctrl_divide(struct coll__ctrl *whole,
-                      const struct coll__ctrl_part *part, int are_along,
-                      double timeout, struct coll__ctrl **out)
+                      const struct coll__ctrl_part *part, double timeout,
+                      struct coll__ctrl **out)
 {
     struct coll__ctrl *ctrl = NULL;
-    int status = COLL_OK;
+    int status = make_end(whole, part, &ctrl);
 
-    if (!are_along)
-        status = connect_by_places(whole, part, timeout, &ctrl);
-    else if (part)
-        status = connect_along(whole, part, timeout, &ctrl);
-    if (!status && part)
+    if (status)
+        not_made(whole, part, status);
+    else if (part->size > 1)
+        status = coll__ctrl_connect(ctrl, whole, timeout);
+    if (!status)
         *out = ctrl;
     else if (ctrl)
         coll__ctrl_give_up(ctrl, status);

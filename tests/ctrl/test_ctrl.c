@@ -138,8 +138,9 @@ static int part_differs(struct world_rank *w)
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     coll__ctrl_divide_begin(ctrl);
-    status =
-        coll__ctrl_divide(ctrl, w->rank ? &part : NULL, 0, TIMEOUT, &below);
+    status = coll__ctrl_allgather(ctrl, in, 1, out, TIMEOUT);
+    if (!status && w->rank)
+        status = coll__ctrl_divide(ctrl, &part, TIMEOUT, &below);
     coll__ctrl_divide_end(ctrl);
     if (!status && below)
         status =
@@ -184,7 +185,7 @@ static int part_is_given_up(struct world_rank *w)
     while (!status && w->rank == 2 && atomic_load(n_through) < 2)
         world_nap(0.001);
     if (!status)
-        status = coll__ctrl_divide(ctrl, &part, 1, TIMEOUT, &below);
+        status = coll__ctrl_divide(ctrl, &part, TIMEOUT, &below);
     if (below) {
         coll__ctrl_abort(below, COLL_ERR_INVALID, "a file has changed");
         coll__ctrl_close(below, 0, TIMEOUT);

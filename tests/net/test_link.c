@@ -292,29 +292,6 @@ START_TEST(who_comes_early_may_say_nothing_more)
 }
 END_TEST
 
-/* ---- groups whose processes are connected ----------------------------------- */
-
-START_TEST(a_group_along_the_tree_is_known)
-{
-    static const int evens[] = {0, 2, 4, 6}, odds[] = {1, 3, 5, 7},
-                     ends[] = {7, 6}, far[] = {3, 4};
-    int all[100];
-
-    for (int r = 0; r < 100; r++)
-        all[r] = r;
-    for (int n = 1; n <= 100; n++)
-        ck_assert(coll__ctrl_is_along(all, n, n));
-    for (int n = 1; n <= 32; n *= 2) /* what is headed by one of its own */
-        ck_assert(coll__ctrl_is_along(all + n, n, 2 * n));
-    ck_assert(!coll__ctrl_is_along(all, 4, 8));
-    ck_assert(!coll__ctrl_is_along(all + 1, 4, 8));
-    ck_assert(!coll__ctrl_is_along(evens, 4, 8));
-    ck_assert(!coll__ctrl_is_along(odds, 4, 8));
-    ck_assert(coll__ctrl_is_along(ends, 2, 8));
-    ck_assert(!coll__ctrl_is_along(far, 2, 8));
-}
-END_TEST
-
 /* ---- ranks that stall while groups are made --------------------------------- */
 
 /* Stop and continue the ranks in turn until the other end of the pipe closes. */
@@ -398,7 +375,6 @@ int main(void)
     tcase_add_test(tc, who_waits_has_to_prove_the_secret);
     tcase_add_test(tc, who_came_early_and_went_is_forgotten);
     tcase_add_test(tc, who_comes_early_may_say_nothing_more);
-    tcase_add_test(tc, a_group_along_the_tree_is_known);
     tcase_add_loop_test(tc, ranks_may_stall_while_groups_are_made, 2, MOST + 1);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
