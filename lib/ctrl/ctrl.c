@@ -44,6 +44,7 @@ void coll__ctrl_flood(struct coll__ctrl *ctrl, const struct coll__frame *frame,
     for (int j = 0; j < ctrl->tree.n_children; j++)
         if (&ctrl->tree.down[j] != except)
             coll__link_send(&ctrl->tree.down[j], frame, body);
+    coll__ctrl_flood_mended(ctrl, frame, body, except);
 }
 
 /* ---- failing ------------------------------------------------------------ */
@@ -91,7 +92,7 @@ void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
     if (ctrl->is_released)
         return;
     if (reason->status == COLL_ERR_PEER && reason->subject != NOBODY)
-        coll__agree_died(ctrl->agreement.rule, (int)reason->subject);
+        coll__ctrl_note_death(ctrl, (int)reason->subject);
     if (ctrl->failure.status)
         return;
     note_failure(ctrl, reason);
@@ -292,7 +293,7 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     coll__reactor_cancel(
         &ctrl->failure.task); /* no callback can schedule them any more */
     coll__reactor_cancel(&ctrl->round.give_up);
-    coll__ctrl_agreement_fini(ctrl);
+    coll__ctrl_agreement_free(ctrl->agreement);
     coll__reactor_unlock();
     coll__ctrl_gather_free(ctrl);
     coll__auth_wipe(ctrl->tree.gate.secret, COLL__SECRET_BYTES);
@@ -332,8 +333,8 @@ struct coll__ctrl *coll__ctrl_new(int rank, int size,
                              coll__tree_child(rank, size, j));
     ctrl->peers = calloc(n, sizeof(*ctrl->peers));
     ctrl->watching.watches = calloc(n, sizeof(*ctrl->watching.watches));
-    if (!coll__ctrl_agreement_init(ctrl) && ctrl->peers &&
-        ctrl->watching.watches)
+    ctrl->agreement = coll__ctrl_agreement_new(ctrl);
+    if (ctrl->peers && ctrl->watching.watches && ctrl->agreement)
         return ctrl;
     log_error("boot", "no memory for the control connections of %d ranks",
               size);

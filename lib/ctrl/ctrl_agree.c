@@ -7,8 +7,10 @@
  * else to notice it.  All of this is a task of the reactor, so it goes on when the calling
  * threads have left, and others need an answer still.
  */
+#include "lib/ctrl/agree.h"
 #include "lib/ctrl/ctrl_card.h"
 #include "lib/ctrl/ctrl_int.h"
+#include "lib/net/connector.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -29,6 +31,18 @@ struct ctrl_mend {
     struct ctrl_mend *next;
 };
 
+struct ctrl_agreement {
+    struct coll__ctrl *ctrl;
+    struct coll__agree *rule;
+    uint32_t n_entered, n_decided;
+    uint64_t flags, *dead; /* the last result */
+    struct ctrl_mend *mended;
+    struct coll__task task; /* to connect to neighbours */
+    struct coll__connector connector;
+    struct coll__call *call; /* the connection that is being made, or NULL */
+    int called;              /* to this rank */
+};
+
 /* As it travels, little-endian; two sets follow. */
 struct agree_wire {
     uint32_t step, number;
@@ -45,7 +59,7 @@ static struct coll__link *link_to(struct coll__ctrl *ctrl, int rank)
     for (int j = 0; j < ctrl->tree.n_children; j++)
         if (ctrl->tree.down[j].peer == rank)
             return &ctrl->tree.down[j];
-    for (struct ctrl_mend *m = ctrl->agreement.mended; m; m = m->next)
+    for (struct ctrl_mend *m = ctrl->agreement->mended; m; m = m->next)
         if (m->link.peer == rank)
             return &m->link;
     return NULL;
@@ -56,9 +70,9 @@ static void answered(struct coll__link *link)
     struct coll__ctrl *ctrl = link->owner;
 
     if (coll__link_is_up(link))
-        coll__agree_connected(ctrl->agreement.rule, link->peer);
+        coll__agree_connected(ctrl->agreement->rule, link->peer);
     else
-        coll__reactor_defer_until(&ctrl->agreement.task,
+        coll__reactor_defer_until(&ctrl->agreement->task,
                                   coll__now() + RETRY_TIME);
 }
 
@@ -77,8 +91,8 @@ static struct coll__link *have_link(struct coll__ctrl *ctrl, int rank)
     }
     coll__ctrl_link_init(ctrl, &mend->link, rank);
     mend->link.answered = answered;
-    mend->next = ctrl->agreement.mended;
-    ctrl->agreement.mended = mend;
+    mend->next = ctrl->agreement->mended;
+    ctrl->agreement->mended = mend;
     return &mend->link;
 }
 
@@ -86,7 +100,7 @@ static struct coll__link *have_link(struct coll__ctrl *ctrl, int rank)
 
 static void call(struct coll__ctrl *ctrl, int rank)
 {
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a = ctrl->agreement;
 
     a->connector = (struct coll__connector){
         .addrs = ctrl->peers[rank].place.addrs,
@@ -105,7 +119,7 @@ static void call(struct coll__ctrl *ctrl, int rank)
 /* Go on with the connection that is being made; COLL_IN_PROGRESS, or it has ended. */
 static int step_call(struct coll__ctrl *ctrl)
 {
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a = ctrl->agreement;
     int fd = -1, rc = coll__connector_step(a->call, &fd);
 
     if (rc == COLL_IN_PROGRESS)
@@ -138,7 +152,7 @@ static int find_child(struct coll__ctrl *ctrl)
     for (int r = 0; r < ctrl->size; r++) {
         const struct coll__link *link;
 
-        if (!coll__agree_is_child(ctrl->agreement.rule, r))
+        if (!coll__agree_is_child(ctrl->agreement->rule, r))
             continue;
         link = link_to(ctrl, r);
         if ((!link || !coll__link_is_up(link)) &&
@@ -153,7 +167,7 @@ static void expect_children(struct coll__ctrl *ctrl)
     for (int r = 0; r < ctrl->size; r++) {
         struct coll__link *link;
 
-        if (!coll__agree_is_child(ctrl->agreement.rule, r) || link_to(ctrl, r))
+        if (!coll__agree_is_child(ctrl->agreement->rule, r) || link_to(ctrl, r))
             continue;
         link = have_link(ctrl, r);
         if (link)
@@ -164,10 +178,10 @@ static void expect_children(struct coll__ctrl *ctrl)
 /* Connect to the neighbours of the view, one after another. */
 static void mend(struct coll__task *task)
 {
-    struct coll__ctrl *ctrl =
-        (struct coll__ctrl *)((char *)task -
-                              offsetof(struct coll__ctrl, agreement.task));
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a =
+        (struct ctrl_agreement *)((char *)task -
+                                  offsetof(struct ctrl_agreement, task));
+    struct coll__ctrl *ctrl = a->ctrl;
     int parent, child;
     struct coll__link *up;
 
@@ -193,7 +207,7 @@ static void changed(void *arg)
 {
     struct coll__ctrl *ctrl = arg;
 
-    coll__reactor_defer(&ctrl->agreement.task);
+    coll__reactor_defer(&ctrl->agreement->task);
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -246,7 +260,7 @@ int coll__ctrl_got_agree(struct coll__ctrl *ctrl,
     message = (struct coll__agree_message){.step = le32toh(wire->step),
                                            .number = le32toh(wire->number),
                                            .flags = le64toh(wire->flags)};
-    return coll__agree_got(ctrl->agreement.rule, (int)frame->from, &message,
+    return coll__agree_got(ctrl->agreement->rule, (int)frame->from, &message,
                            sets, sets + n);
 }
 
@@ -254,7 +268,7 @@ static void decided(void *arg, uint32_t number, uint64_t flags,
                     const uint64_t *dead)
 {
     struct coll__ctrl *ctrl = arg;
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a = ctrl->agreement;
 
     a->n_decided = number;
     a->flags = flags;
@@ -264,21 +278,27 @@ static void decided(void *arg, uint32_t number, uint64_t flags,
 
 /* ---- making, and the callers ----------------------------------------------- */
 
-int coll__ctrl_agreement_init(struct coll__ctrl *ctrl)
+struct ctrl_agreement *coll__ctrl_agreement_new(struct coll__ctrl *ctrl)
 {
     struct coll__agree_ops ops = {send, changed, decided, ctrl};
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a = calloc(1, sizeof(*a));
 
+    if (!a)
+        return NULL;
+    a->ctrl = ctrl;
     a->task.run = mend;
     a->dead = calloc((size_t)coll__set_words(ctrl->size), sizeof(*a->dead));
     a->rule = coll__agree_new(ctrl->rank, ctrl->size, &ops);
-    return a->dead && a->rule ? COLL_OK : COLL_ERR_NOMEM;
+    if (a->dead && a->rule)
+        return a;
+    coll__ctrl_agreement_free(a);
+    return NULL;
 }
 
-void coll__ctrl_agreement_fini(struct coll__ctrl *ctrl)
+void coll__ctrl_agreement_free(struct ctrl_agreement *a)
 {
-    struct ctrl_agreement *a = &ctrl->agreement;
-
+    if (!a)
+        return;
     coll__reactor_cancel(&a->task);
     if (a->call)
         coll__connector_end(a->call);
@@ -291,6 +311,21 @@ void coll__ctrl_agreement_fini(struct coll__ctrl *ctrl)
     }
     coll__agree_free(a->rule);
     free(a->dead);
+    free(a);
+}
+
+void coll__ctrl_note_death(struct coll__ctrl *ctrl, int rank)
+{
+    coll__agree_died(ctrl->agreement->rule, rank);
+}
+
+void coll__ctrl_flood_mended(struct coll__ctrl *ctrl,
+                             const struct coll__frame *frame, const void *body,
+                             const struct coll__link *except)
+{
+    for (struct ctrl_mend *m = ctrl->agreement->mended; m; m = m->next)
+        if (&m->link != except)
+            coll__link_send(&m->link, frame, body);
 }
 
 /* This rank is alone. */
@@ -322,7 +357,7 @@ static int fail_expelled(const struct coll__ctrl *ctrl)
 int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
                      double timeout)
 {
-    struct ctrl_agreement *a = &ctrl->agreement;
+    struct ctrl_agreement *a = ctrl->agreement;
     double deadline = coll__now() + timeout;
     int status = COLL_OK;
 
@@ -352,7 +387,7 @@ int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
 void coll__ctrl_dead(struct coll__ctrl *ctrl, uint64_t *dead)
 {
     coll__reactor_lock();
-    memcpy(dead, coll__agree_view(ctrl->agreement.rule),
+    memcpy(dead, coll__agree_view(ctrl->agreement->rule),
            (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
     coll__reactor_unlock();
 }

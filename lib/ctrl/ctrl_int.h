@@ -7,9 +7,7 @@
 #define COLL_LIB_CTRL_CTRL_INT_H
 
 #include "lib/boot/launcher.h"
-#include "lib/ctrl/agree.h"
 #include "lib/ctrl/ctrl.h"
-#include "lib/net/connector.h"
 #include "lib/net/link.h"
 #include "lib/net/listener.h"
 #include "lib/net/tree.h"
@@ -146,18 +144,6 @@ struct ctrl_failure {
     struct coll__task task; /* to call it */
 };
 
-/* The agreements of the living ranks. */
-struct ctrl_agreement {
-    struct coll__agree *rule;
-    uint32_t n_entered, n_decided;
-    uint64_t flags, *dead;    /* the last result */
-    struct ctrl_mend *mended; /* links to neighbours that the tree has not */
-    struct coll__task task;   /* to connect to them */
-    struct coll__connector connector;
-    struct coll__call *call; /* the connection that is being made, or NULL */
-    int called;              /* to this rank */
-};
-
 struct coll__ctrl {
     int rank, size;
     unsigned generation; /* of the process that opened it */
@@ -181,7 +167,7 @@ struct coll__ctrl {
     struct ctrl_round round;
     uint64_t n_questions; /* messages sent for questions */
     struct ctrl_failure failure;
-    struct ctrl_agreement agreement;
+    struct ctrl_agreement *agreement; /* ctrl_agree.c */
 };
 
 /* All below: lock held. */
@@ -249,9 +235,17 @@ void coll__ctrl_gather_free(struct coll__ctrl *ctrl);
 
 /* ---- ctrl_agree.c -------------------------------------------------------- */
 
-/* init: COLL_OK or COLL_ERR_NOMEM, not logged. */
-int coll__ctrl_agreement_init(struct coll__ctrl *ctrl);
-void coll__ctrl_agreement_fini(struct coll__ctrl *ctrl);
+/* Make the state of the living ranks' agreements; NULL: no memory, not logged. */
+struct ctrl_agreement *coll__ctrl_agreement_new(struct coll__ctrl *ctrl);
+void coll__ctrl_agreement_free(struct ctrl_agreement *agreement);
+
+/* A rank has died, or has left.  Also after the group has failed. */
+void coll__ctrl_note_death(struct coll__ctrl *ctrl, int rank);
+
+/* Send to the neighbours that this rank has got since others died, but for one. */
+void coll__ctrl_flood_mended(struct coll__ctrl *ctrl,
+                             const struct coll__frame *frame, const void *body,
+                             const struct coll__link *except);
 
 int coll__ctrl_got_agree(struct coll__ctrl *ctrl,
                          const struct coll__frame *frame, unsigned char *body);
