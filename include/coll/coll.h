@@ -750,6 +750,69 @@ int coll_comm_abort(struct coll_comm *comm, const char *why);
  */
 int coll_comm_async_error(struct coll_comm *comm);
 
+/* Get the ranks of a communicator that this process knows to be dead.
+ *
+ * A rank that has destroyed its failed communicator counts as dead, too.
+ *
+ * Shapes:    ranks[*n], or NULL if *n is 0.
+ * Result:    *n is the number of dead ranks, and ranks holds the first of them in
+ *            ascending order, at most as many as it has room for.  Ranks learn of
+ *            deaths at different times: call coll_comm_agree() for one answer.
+ * Errors:    COLL_ERR_INVALID: comm or n is NULL, or *n is wrong.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ * Threads:   Any.
+ * Cost:      No message.
+ * See:       coll_comm_shrink().
+ */
+int coll_comm_failed(struct coll_comm *comm, int ranks[], int *n);
+
+/* Agree with all living ranks, although others die or have died.
+ *
+ * Every living rank calls it, whether comm has failed or not.
+ *
+ * Shapes:    *flags has the bits of this rank.
+ * Result:    *flags has the bits that all ranks passed.  A rank that dies
+ *            meanwhile counts or does not, but every rank that returns gets the
+ *            same, and knows the same ranks to be dead.
+ * Errors:    COLL_ERR_INVALID: comm or flags is NULL.
+ *            COLL_ERR_TIMEOUT: a living rank has not called it within the
+ *            communicator's timeout.  The next call goes on with the same
+ *            agreement.
+ *            COLL_ERR_PEER: the other ranks have taken this rank for dead.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      O(log p) messages a rank, and again for each death meanwhile.
+ * See:       coll_comm_shrink(), coll_comm_failed().
+ */
+int coll_comm_agree(struct coll_comm *comm, uint64_t *flags);
+
+/* 1: end what still runs on the communicator, on all ranks, as coll_comm_abort(). */
+#define COLL_SHRINK_ABORT 1
+
+/* Make a communicator of the ranks that live.
+ *
+ * Every living rank of comm calls it, but for those that are excluded, whether comm
+ * has failed or not.
+ *
+ * Shapes:    exclude[n_exclude]: ranks of comm that are not to be in it, the same
+ *            on all that call, or NULL.  flags: 0 or COLL_SHRINK_ABORT.
+ * Result:    *rest has the same ranks everywhere, in the order of their ranks in
+ *            comm, without any that a caller knew to be dead.  It has comm's
+ *            configuration and does not depend on comm, which is to be
+ *            destroyed.
+ * Ownership: *rest is the caller's, to end with coll_comm_destroy().
+ * Errors:    On an error *rest is untouched.
+ *            COLL_ERR_INVALID: an argument is wrong, or operations run and flags
+ *            is 0.
+ *            COLL_ERR_TIMEOUT, COLL_ERR_PEER: as coll_comm_agree().
+ *            Others: as coll_comm_create().
+ * Threads:   One caller at a time a communicator.
+ * Cost:      Two agreements, and what coll_comm_create() does once the ranks have
+ *            met; again if a rank dies meanwhile.
+ * See:       coll_comm_agree(), coll_comm_abort().
+ */
+int coll_comm_shrink(struct coll_comm *comm, const int exclude[],
+                     int n_exclude, int flags, struct coll_comm **rest);
+
 /* End a communicator and free everything that it holds.
  *
  * So that no message is cut off, ranks wait for each other.  If this is the

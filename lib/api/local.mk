@@ -10,5 +10,6 @@ libcore_la_SOURCES += \
 	%D%/plan_query.c \
 	%D%/register.c \
 	%D%/requests.c \
+	%D%/survive.c \
 	%D%/topo_export.c \
 	%D%/user_op.c

@@ -16,5 +16,5 @@ libcore_la_SOURCES += \
 	%D%/measure.c \
 	%D%/members.c %D%/members.h \
 	%D%/prices.c %D%/prices.h \
-	%D%/split.c %D%/split.h \
+	%D%/shrink.c %D%/shrink.h %D%/split.c %D%/split.h \
 	%D%/stall.c %D%/stall.h

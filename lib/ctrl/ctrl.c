@@ -84,17 +84,13 @@ void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link)
         coll__link_send(link, &frame, ctrl->failure.words);
 }
 
-void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
-                     const struct coll__link *from, int is_notice)
+/* The group's first failure. */
+static void take_failure(struct coll__ctrl *ctrl,
+                         const struct ctrl_reason *reason,
+                         const struct coll__link *from, int is_notice)
 {
     struct coll__frame frame;
 
-    if (ctrl->is_released)
-        return;
-    if (reason->status == COLL_ERR_PEER && reason->subject != NOBODY)
-        coll__ctrl_note_death(ctrl, (int)reason->subject);
-    if (ctrl->failure.status)
-        return;
     note_failure(ctrl, reason);
     frame = failure_frame(ctrl);
     coll__ctrl_flood(ctrl, &frame, ctrl->failure.words, from);
@@ -104,6 +100,17 @@ void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
         ctrl->failure.has_notice = 1;
         coll__reactor_defer(&ctrl->failure.task);
     }
+}
+
+void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
+                     const struct coll__link *from, int is_notice)
+{
+    if (ctrl->is_released)
+        return;
+    if (!ctrl->failure.status)
+        take_failure(ctrl, reason, from, is_notice);
+    if (reason->status == COLL_ERR_PEER && reason->subject != NOBODY)
+        coll__ctrl_note_death(ctrl, (int)reason->subject);
 }
 
 void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,

@@ -87,6 +87,8 @@ struct coll__ctrl_part {
     const int *ranks; /* [size]: the part's ranks, by their numbers in the whole */
     unsigned char tag[COLL__TAG_BYTES]; /* random, the same on the part's ranks */
     int status; /* COLL_OK, or why this rank cannot join; all ranks are told */
+    int is_rest; /* all that live of the whole, which may have failed: only a death of its
+                  * own ranks fails the part */
     const struct coll__ctrl_events *events; /* of the part's tree */
 };
 
@@ -158,8 +160,14 @@ int coll__ctrl_exchange_end(struct coll__ctrl *ctrl, void *out, double until,
 int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
                      double timeout);
 
+/* Return the number of the last agreement, the same on every rank that returned from it. */
+uint32_t coll__ctrl_agreed(struct coll__ctrl *ctrl);
+
 /* Get the ranks that are known to be dead on this rank.  Any thread. */
 void coll__ctrl_dead(struct coll__ctrl *ctrl, uint64_t *dead);
+
+/* Do without a rank in all agreements from now on, as if it had died. */
+void coll__ctrl_exclude(struct coll__ctrl *ctrl, int rank);
 
 /* Tell every other rank that the group has failed.  Does not wait, and does not call this
  * rank's own failed().  Any thread. */

@@ -36,6 +36,7 @@ struct ctrl_agreement {
     struct coll__agree *rule;
     uint32_t n_entered, n_decided;
     uint64_t flags, *dead; /* the last result */
+    uint64_t *told;        /* the dead of whom the parts know */
     struct ctrl_mend *mended;
     struct coll__task task; /* to connect to neighbours */
     struct coll__connector connector;
@@ -203,10 +204,26 @@ static void mend(struct coll__task *task)
         coll__reactor_defer_until(task, coll__now() + STEP_TIME);
 }
 
+/* Tell the parts that are being made of who has died since. */
+static void tell_parts(struct coll__ctrl *ctrl)
+{
+    const uint64_t *view = coll__agree_view(ctrl->agreement->rule);
+
+    for (int r = 0; r < ctrl->size; r++) {
+        struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)r, "died"};
+
+        if (coll__set_has(view, r) && !coll__set_has(ctrl->agreement->told, r))
+            coll__ctrl_fail_parts(ctrl, &reason);
+    }
+    memcpy(ctrl->agreement->told, view,
+           (size_t)coll__set_words(ctrl->size) * sizeof(*view));
+}
+
 static void changed(void *arg)
 {
     struct coll__ctrl *ctrl = arg;
 
+    tell_parts(ctrl);
     coll__reactor_defer(&ctrl->agreement->task);
 }
 
@@ -282,15 +299,18 @@ struct ctrl_agreement *coll__ctrl_agreement_new(struct coll__ctrl *ctrl)
 {
     struct coll__agree_ops ops = {send, changed, decided, ctrl};
     struct ctrl_agreement *a = calloc(1, sizeof(*a));
+    size_t n = (size_t)coll__set_words(ctrl->size);
 
     if (!a)
         return NULL;
     a->ctrl = ctrl;
     a->task.run = mend;
-    a->dead = calloc((size_t)coll__set_words(ctrl->size), sizeof(*a->dead));
+    a->dead = calloc(2 * n, sizeof(*a->dead));
     a->rule = coll__agree_new(ctrl->rank, ctrl->size, &ops);
-    if (a->dead && a->rule)
+    if (a->dead && a->rule) {
+        a->told = a->dead + n;
         return a;
+    }
     coll__ctrl_agreement_free(a);
     return NULL;
 }
@@ -367,7 +387,7 @@ int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
     if (a->n_entered == a->n_decided) {
         a->n_entered++;
         coll__agree_enter(a->rule, *flags);
-        changed(ctrl);
+        coll__reactor_defer(&a->task);
     }
     while (a->n_decided < a->n_entered && !coll__agree_is_expelled(a->rule) &&
            !status)
@@ -389,5 +409,22 @@ void coll__ctrl_dead(struct coll__ctrl *ctrl, uint64_t *dead)
     coll__reactor_lock();
     memcpy(dead, coll__agree_view(ctrl->agreement->rule),
            (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
+    coll__reactor_unlock();
+}
+
+uint32_t coll__ctrl_agreed(struct coll__ctrl *ctrl)
+{
+    uint32_t n;
+
+    coll__reactor_lock();
+    n = ctrl->agreement->n_decided;
+    coll__reactor_unlock();
+    return n;
+}
+
+void coll__ctrl_exclude(struct coll__ctrl *ctrl, int rank)
+{
+    coll__reactor_lock();
+    coll__ctrl_note_death(ctrl, rank);
     coll__reactor_unlock();
 }

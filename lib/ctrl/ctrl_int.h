@@ -110,6 +110,7 @@ struct ctrl_round {
 struct ctrl_parts {
     unsigned char tag[COLL__TAG_BYTES]; /* tells this part from others */
     struct coll__ctrl *whole;           /* while this part is being made */
+    int is_rest;                        /* of the whole's ranks */
     struct coll__ctrl *first,
         *next;              /* being made through this one; beside this one */
     int is_dividing;        /* between divide_begin and divide_end */

@@ -83,10 +83,10 @@ static void fail_part(struct coll__ctrl *part, const struct coll__ctrl *whole,
     struct ctrl_reason mine = *reason;
 
     mine.subject = number_in(part, reason->subject);
-    if (mine.subject == NOBODY)
-        fail_with_whole(part, whole);
-    else
+    if (mine.subject != NOBODY)
         coll__ctrl_hear(part, &mine, NULL, 1);
+    else if (!part->parts.is_rest)
+        fail_with_whole(part, whole);
 }
 
 void coll__ctrl_fail_parts(struct coll__ctrl *whole,
@@ -117,7 +117,7 @@ static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
     for (const struct ctrl_news *n = whole->parts.news; n; n = n->next)
         if (!memcmp(n->apart.tag, ctrl->parts.tag, sizeof(ctrl->parts.tag)))
             give_up_part(ctrl, n);
-    if (whole->failure.status)
+    if (whole->failure.status && !ctrl->parts.is_rest)
         fail_part(ctrl, whole, &reason);
 }
 
@@ -215,6 +215,7 @@ static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
         ctrl->known_as[r] = part->ranks[r];
         ctrl->peers[r] = whole->peers[part->ranks[r]];
     }
+    ctrl->parts.is_rest = part->is_rest;
     memcpy(ctrl->parts.tag, part->tag, sizeof(ctrl->parts.tag));
     coll__auth_mac(whole->tree.gate.secret, "part", part->tag,
                    sizeof(part->tag), ctrl->tree.gate.secret);

@@ -32,6 +32,9 @@ tests_comm_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
 unit_tests += tests/comm/test_stall
 tests_comm_test_stall_CFLAGS = $(check_cflags)
 tests_comm_test_stall_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_shrink
+tests_comm_test_shrink_CFLAGS = $(check_cflags)
+tests_comm_test_shrink_LDADD = libworld.la $(check_lib)
 unit_tests += tests/comm/test_leave
 tests_comm_test_leave_CFLAGS = $(check_cflags)
 tests_comm_test_leave_LDADD = libworld.la $(check_lib)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* survive.c - what the ranks that live do when others have died. */
+#include "lib/comm/comm.h"
+#include "lib/comm/create.h"
+#include "lib/comm/fail.h"
+#include "lib/comm/shrink.h"
+#include "lib/ctrl/agree.h"
+#include "lib/ctrl/ctrl.h"
+#include "lib/run/owner.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+
+static int check_comm(const struct coll_comm *comm, const char *who)
+{
+    if (!comm) {
+        log_error("api", "%s: comm is NULL", who);
+        return COLL_ERR_INVALID;
+    }
+    return coll__comm_is_inherited(comm) ? coll__comm_inherited(who) : COLL_OK;
+}
+
+static uint64_t *set_of(const struct coll_comm *comm)
+{
+    uint64_t *set = calloc((size_t)coll__set_words(comm->size), sizeof(*set));
+
+    if (!set)
+        log_error("api", "no memory for %d ranks", comm->size);
+    return set;
+}
+
+static int failed(struct coll_comm *comm, int ranks[], int *n)
+{
+    int rc = check_comm(comm, "coll_comm_failed"), most;
+    uint64_t *dead;
+
+    if (rc)
+        return rc;
+    if (!n || *n < 0 || (*n && !ranks)) {
+        log_error("api", "coll_comm_failed: n must point to the length of "
+                         "ranks");
+        return COLL_ERR_INVALID;
+    }
+    dead = set_of(comm);
+    if (!dead)
+        return COLL_ERR_NOMEM;
+    coll__ctrl_dead(comm->ctrl, dead);
+    most = *n;
+    *n = 0;
+    for (int r = 0; r < comm->size; r++)
+        if (coll__set_has(dead, r) && (*n)++ < most)
+            ranks[*n - 1] = r;
+    free(dead);
+    return COLL_OK;
+}
+
+int coll_comm_failed(struct coll_comm *comm, int ranks[], int *n)
+{
+    return coll__log_done(failed(comm, ranks, n));
+}
+
+static int agree(struct coll_comm *comm, uint64_t *flags)
+{
+    int rc = check_comm(comm, "coll_comm_agree");
+    uint64_t *dead;
+
+    if (rc)
+        return rc;
+    if (!flags) {
+        log_error("api", "coll_comm_agree: flags is NULL");
+        return COLL_ERR_INVALID;
+    }
+    dead = set_of(comm);
+    if (!dead)
+        return COLL_ERR_NOMEM;
+    rc = coll__ctrl_agree(comm->ctrl, flags, dead, comm->timeout);
+    free(dead);
+    return rc;
+}
+
+int coll_comm_agree(struct coll_comm *comm, uint64_t *flags)
+{
+    return coll__log_done(agree(comm, flags));
+}
+
+static int check_excluded(const struct coll_comm *comm, const int exclude[],
+                          int n_exclude)
+{
+    if (n_exclude < 0 || (n_exclude && !exclude)) {
+        log_error("api", "coll_comm_shrink: n_exclude must be the length of "
+                         "exclude");
+        return COLL_ERR_INVALID;
+    }
+    for (int i = 0; i < n_exclude; i++)
+        if (exclude[i] < 0 || exclude[i] >= comm->size ||
+            exclude[i] == comm->rank) {
+            log_error("api",
+                      "coll_comm_shrink: rank %d is excluded on rank %d of %d; "
+                      "exclude ranks of comm that do not call it",
+                      exclude[i], comm->rank, comm->size);
+            return COLL_ERR_INVALID;
+        }
+    return COLL_OK;
+}
+
+/* End what runs, if asked to. */
+static int check_idle(struct coll_comm *comm, int flags)
+{
+    int rc;
+
+    if (flags & COLL_SHRINK_ABORT)
+        coll__comm_fail(comm, COLL_ERR_ABORTED,
+                        "rank %d aborted: its communicator is shrunk",
+                        comm->rank);
+    rc = coll__owner_enter(comm, "coll_comm_shrink");
+    if (rc)
+        return rc;
+    if (comm->run->n_running && coll__comm_status(comm) == COLL_OK) {
+        log_error("api", "coll_comm_shrink: operations run on comm; wait for "
+                         "them, or pass COLL_SHRINK_ABORT");
+        rc = COLL_ERR_INVALID;
+    }
+    coll__owner_release(comm);
+    return rc;
+}
+
+static int shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
+                  int flags, struct coll_comm **rest)
+{
+    int rc = check_comm(comm, "coll_comm_shrink");
+
+    if (rc == COLL_OK)
+        rc = check_excluded(comm, exclude, n_exclude);
+    if (rc == COLL_OK && (!rest || flags & ~COLL_SHRINK_ABORT)) {
+        log_error("api", "coll_comm_shrink: %s",
+                  rest ? "flags must be 0 or COLL_SHRINK_ABORT"
+                       : "rest is NULL");
+        rc = COLL_ERR_INVALID;
+    }
+    if (rc == COLL_OK)
+        rc = check_idle(comm, flags);
+    return rc ? rc : coll__comm_shrink(comm, exclude, n_exclude, rest);
+}
+
+int coll_comm_shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
+                     int flags, struct coll_comm **rest)
+{
+    return coll__log_done(shrink(comm, exclude, n_exclude, flags, rest));
+}

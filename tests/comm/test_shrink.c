@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_shrink.c - ranks die, and the others go on without them. */
+#include "lib/util/util.h"
+#include "tests/support/patience.h"
+#include "tests/support/suite.h"
+#include "tests/support/world.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEADLINE patient(60)
+
+static int sum_is(struct coll_comm *comm, int want)
+{
+    int one = 1, sum = 0;
+
+    return !coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL) &&
+           sum == want;
+}
+
+/* What the ranks of a test share. */
+struct scene {
+    unsigned victims;   /* bit r: rank r dies */
+    atomic_int n_ready; /* ranks that were ready for the next death, in all */
+};
+
+static struct scene *new_scene(unsigned victims)
+{
+    struct scene *scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    ck_assert_ptr_ne(scene, MAP_FAILED);
+    scene->victims = victims;
+    return scene;
+}
+
+/* Wait until this many ranks have come here, in all. */
+static void gather(struct scene *scene, int n)
+{
+    atomic_fetch_add(&scene->n_ready, 1);
+    while (atomic_load(&scene->n_ready) < n)
+        usleep(200);
+}
+
+static int knows(struct coll_comm *comm, int rank)
+{
+    int dead[9], n = 9;
+
+    if (coll_comm_failed(comm, dead, &n))
+        return 0;
+    while (n-- && dead[n] != rank)
+        ;
+    return n >= 0;
+}
+
+/* The victims die one after another; the others shrink each time. */
+static int die_in_turn(struct world_rank *me)
+{
+    struct scene *scene = me->arg;
+    struct coll_comm *comm = world_join(me), *rest;
+    int left = me->size, n_ready = 0;
+
+    WORLD_CHECK(me, comm && sum_is(comm, left));
+    for (int r = 0; r < me->size; r++) {
+        int victim = r - (me->size - left); /* its rank in comm */
+
+        if (!(scene->victims >> r & 1))
+            continue;
+        gather(scene, n_ready += left--);
+        if (me->rank == r)
+            raise(SIGKILL);
+        WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
+        WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
+        WORLD_CHECK(me, knows(comm, victim));
+        WORLD_CHECK(me, coll_comm_size(rest) == left && sum_is(rest, left));
+        coll_comm_destroy(comm);
+        comm = rest;
+    }
+    WORLD_CHECK(me, sum_is(comm, left));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(the_others_go_on_each_time)
+{
+    unsigned victims[] = {1, 2, 1 | 4, 8 | 16, 1 | 2 | 4 | 8, 32, 7 << 3};
+    struct scene *scene = new_scene(victims[_i % 7]);
+
+    setenv("COLL_TRANSPORTS", world_transports(_i / 7), 1);
+    ck_assert_int_eq(world_fork(7, die_in_turn, scene, DEADLINE),
+                     __builtin_popcount(scene->victims));
+}
+END_TEST
+
+/* All victims die at once, at any moment of a loop of shrinks. */
+static int die_any_time(struct world_rank *me)
+{
+    struct scene *scene = me->arg;
+    struct coll_comm *comm = world_join(me), *rest;
+    int left = me->size - __builtin_popcount(scene->victims);
+
+    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    gather(scene, me->size);
+    if (scene->victims >> me->rank & 1) {
+        usleep((unsigned)me->rank * 1771 % 5000);
+        raise(SIGKILL);
+    }
+    while (coll_comm_size(comm) > left || !sum_is(comm, left)) {
+        WORLD_CHECK(me,
+                    !coll_comm_shrink(comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
+        coll_comm_destroy(comm);
+        comm = rest;
+    }
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(deaths_within_shrinks_are_no_matter)
+{
+    static const unsigned victims[] = {
+        1 | 2,  4 | 8 | 16, 1 | 4 | 64, 128 | 2, 1 | 2 | 4 | 8 | 16 | 32 | 64,
+        3 | 128};
+    struct scene *scene = new_scene(victims[_i % 6]);
+
+    setenv("COLL_TRANSPORTS", world_transports(_i / 6 % 2), 1);
+    ck_assert_int_eq(world_fork(8, die_any_time, scene, DEADLINE),
+                     __builtin_popcount(scene->victims));
+}
+END_TEST
+
+/* Who is excluded does not call; the communicator need not have failed. */
+static int exclude(struct world_rank *me)
+{
+    static const int excluded[] = {0, 3};
+    struct coll_comm *comm = world_join(me), *rest;
+    int is_in = me->rank != 0 && me->rank != 3;
+
+    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    if (is_in) {
+        WORLD_CHECK(me, !coll_comm_shrink(comm, excluded, 2, 0, &rest));
+        WORLD_CHECK(me, sum_is(rest, me->size - 2));
+        WORLD_CHECK(me, !coll_comm_destroy(rest));
+    }
+    WORLD_CHECK(me, sum_is(comm, me->size));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(who_is_excluded_does_not_call)
+{
+    ck_assert_int_eq(world_fork(5, exclude, NULL, DEADLINE), 0);
+}
+END_TEST
+
+static int agree(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    uint64_t flags = ~((uint64_t)1 << me->rank);
+    int n = 0;
+
+    WORLD_CHECK(me, comm && !coll_comm_agree(comm, &flags));
+    WORLD_CHECK(me, flags == ~(((uint64_t)1 << me->size) - 1));
+    coll_comm_abort(comm, "enough");
+    flags = 6;
+    WORLD_CHECK(me, !coll_comm_agree(comm, &flags) && flags == 6);
+    WORLD_CHECK(me, !coll_comm_failed(comm, NULL, &n) && n == 0);
+    world_meet(me);
+    coll_comm_destroy(comm);
+    return 0;
+}
+
+START_TEST(agreements_go_on_after_an_abort)
+{
+    for (int size = 1; size <= 5; size += 2)
+        ck_assert_int_eq(world_fork(size, agree, NULL, DEADLINE), 0);
+}
+END_TEST
+
+static int misuse(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me), *rest;
+    int wrong[] = {7}, own[] = {me->rank}, n = -1;
+
+    WORLD_CHECK(me, comm);
+    EXPECT(me, coll_comm_agree(comm, NULL), COLL_ERR_INVALID, "flags is NULL");
+    EXPECT(me, coll_comm_failed(comm, NULL, &n), COLL_ERR_INVALID,
+           "the length of ranks");
+    EXPECT(me, coll_comm_shrink(NULL, NULL, 0, 0, &rest), COLL_ERR_INVALID,
+           "comm is NULL");
+    EXPECT(me, coll_comm_shrink(comm, NULL, 0, 0, NULL), COLL_ERR_INVALID,
+           "rest is NULL");
+    EXPECT(me, coll_comm_shrink(comm, NULL, 0, 2, &rest), COLL_ERR_INVALID,
+           "COLL_SHRINK_ABORT");
+    EXPECT(me, coll_comm_shrink(comm, NULL, 1, 0, &rest), COLL_ERR_INVALID,
+           "the length of exclude");
+    EXPECT(me, coll_comm_shrink(comm, wrong, 1, 0, &rest), COLL_ERR_INVALID,
+           "rank 7 is excluded");
+    EXPECT(me, coll_comm_shrink(comm, own, 1, 0, &rest), COLL_ERR_INVALID,
+           "do not call it");
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(wrong_arguments_are_named)
+{
+    ck_assert_int_eq(world_fork(2, misuse, NULL, DEADLINE), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shrink");
+    TCase *cases = suite_case(suite, "shrink", 60);
+
+    tcase_add_loop_test(cases, the_others_go_on_each_time, 0, 14);
+    tcase_add_loop_test(cases, deaths_within_shrinks_are_no_matter, 0, 12);
+    tcase_add_test(cases, who_is_excluded_does_not_call);
+    tcase_add_test(cases, agreements_go_on_after_an_abort);
+    tcase_add_test(cases, wrong_arguments_are_named);
+    return suite_run(suite);
+}
