@@ -813,6 +813,30 @@ int coll_comm_agree(struct coll_comm *comm, uint64_t *flags);
 int coll_comm_shrink(struct coll_comm *comm, const int exclude[],
                      int n_exclude, int flags, struct coll_comm **rest);
 
+/* Make a communicator of all ranks of comm and of n_new others.
+ *
+ * Every rank of comm calls it, and each newcomer calls coll_comm_create() with
+ * coll_comm_size(comm) + n_new ranks, the same id, and a rank from
+ * coll_comm_size(comm) on.
+ *
+ * Shapes:    n_new >= 1, the same on all ranks.  id: on rank 0, which has made it by
+ *            coll_get_unique_id(); ignored on the others, and may be NULL.
+ * Result:    *grown has the ranks of comm by their numbers there, and then the
+ *            newcomers.  It has comm's configuration and does not depend on comm.
+ * Ownership: *grown is the caller's, to end with coll_comm_destroy().
+ * Errors:    On an error *grown is untouched, and comm is as good as before unless
+ *            one of its ranks died.
+ *            COLL_ERR_INVALID: a rank passed a wrong argument.  All ranks of comm get
+ *            this error.
+ *            COLL_ERR_BOOTSTRAP: a newcomer did not come within comm's timeout.
+ *            Others: as coll_comm_create(), and those that comm has failed with.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      An exchange among the ranks of comm, and coll_comm_create().
+ * See:       coll_comm_shrink(), coll_get_unique_id().
+ */
+int coll_comm_grow(struct coll_comm *comm, int n_new,
+                   const struct coll_unique_id *id, struct coll_comm **grown);
+
 /* End a communicator and free everything that it holds.
  *
  * So that no message is cut off, ranks wait for each other.  If this is the

@@ -4,12 +4,12 @@ libcore_la_SOURCES += \
 	%D%/coll.c \
 	%D%/comms.c \
 	%D%/creation.c \
+	%D%/elastic.c \
 	%D%/feature.c \
 	%D%/mem_alloc.c \
 	%D%/mem_stats.c \
 	%D%/plan_query.c \
 	%D%/register.c \
 	%D%/requests.c \
-	%D%/survive.c \
 	%D%/topo_export.c \
 	%D%/user_op.c

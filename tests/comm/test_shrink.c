@@ -180,10 +180,58 @@ START_TEST(agreements_go_on_after_an_abort)
 }
 END_TEST
 
+/* The last two ranks come later, or (arg) one of them does not. */
+static int grow(struct world_rank *me)
+{
+    struct scene *scene = me->arg;
+    struct coll_comm *all = world_join(me), *comm = NULL, *grown = NULL;
+    int n_old = me->size - 2, is_new = me->rank >= n_old;
+    struct coll_unique_id id;
+    int rc;
+
+    WORLD_CHECK(me, all);
+    WORLD_CHECK(me, !coll_comm_split(all, is_new, 0, &comm));
+    if (!me->rank)
+        WORLD_CHECK(me, !coll_get_unique_id(&id));
+    WORLD_CHECK(me,
+                !coll_broadcast(&id, &id, sizeof(id), COLL_U8, 0, all, NULL));
+    world_hurry(comm, scene->victims ? 1 : DEADLINE);
+    if (!is_new)
+        rc = coll_comm_grow(comm, 2, me->rank ? NULL : &id, &grown);
+    else if (scene->victims && me->rank == n_old)
+        rc = COLL_ERR_BOOTSTRAP;
+    else
+        rc = coll_comm_create(
+            &grown, me->size, &id, me->rank,
+            &(struct coll_config){.size = sizeof(struct coll_config),
+                                  .timeout = scene->victims ? 1 : 0});
+    WORLD_CHECK(me, rc == (scene->victims ? COLL_ERR_BOOTSTRAP : COLL_OK));
+    if (rc == COLL_OK)
+        WORLD_CHECK(me, coll_comm_rank(grown) == me->rank &&
+                            sum_is(grown, me->size) &&
+                            !coll_comm_destroy(grown));
+    WORLD_CHECK(me, sum_is(comm, is_new ? 2 : n_old));
+    WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(all));
+    return 0;
+}
+
+START_TEST(newcomers_join)
+{
+    ck_assert_int_eq(world_fork(5, grow, new_scene(0), DEADLINE), 0);
+}
+END_TEST
+
+START_TEST(who_does_not_come_leaves_the_old_one_good)
+{
+    ck_assert_int_eq(world_fork(5, grow, new_scene(1), DEADLINE), 0);
+}
+END_TEST
+
 static int misuse(struct world_rank *me)
 {
     struct coll_comm *comm = world_join(me), *rest;
     int wrong[] = {7}, own[] = {me->rank}, n = -1;
+    struct coll_unique_id id = {{0}};
 
     WORLD_CHECK(me, comm);
     EXPECT(me, coll_comm_agree(comm, NULL), COLL_ERR_INVALID, "flags is NULL");
@@ -201,6 +249,10 @@ static int misuse(struct world_rank *me)
            "rank 7 is excluded");
     EXPECT(me, coll_comm_shrink(comm, own, 1, 0, &rest), COLL_ERR_INVALID,
            "do not call it");
+    EXPECT(me, coll_comm_grow(comm, me->rank, &id, &rest), COLL_ERR_INVALID,
+           "rank 0 passed a wrong argument");
+    EXPECT(me, coll_comm_grow(comm, 1 + me->rank, &id, &rest), COLL_ERR_INVALID,
+           "rank 1 and rank 0 passed different numbers");
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -220,6 +272,8 @@ int main(void)
     tcase_add_loop_test(cases, deaths_within_shrinks_are_no_matter, 0, 12);
     tcase_add_test(cases, who_is_excluded_does_not_call);
     tcase_add_test(cases, agreements_go_on_after_an_abort);
+    tcase_add_test(cases, newcomers_join);
+    tcase_add_test(cases, who_does_not_come_leaves_the_old_one_good);
     tcase_add_test(cases, wrong_arguments_are_named);
     return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survive.c - what the ranks that live do when others have died. */
+/* elastic.c - communicators that lose ranks and get new ones. */
+#include "lib/boot/boot.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
@@ -10,6 +11,7 @@
 #include "lib/trace/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int check_comm(const struct coll_comm *comm, const char *who)
 {
@@ -146,4 +148,81 @@ int coll_comm_shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
                      int flags, struct coll_comm **rest)
 {
     return coll__log_done(shrink(comm, exclude, n_exclude, flags, rest));
+}
+
+/* ---- growing --------------------------------------------------------------- */
+
+/* What the ranks tell each other. */
+struct wish {
+    struct coll_unique_id id; /* rank 0's */
+    int32_t n_new;            /* 0: this rank's arguments are wrong */
+};
+
+static int judge_wishes(const struct wish *wishes, int size)
+{
+    for (int r = 0; r < size; r++)
+        if (wishes[r].n_new <= 0 || wishes[r].n_new != wishes[0].n_new) {
+            log_error(
+                "api", "coll_comm_grow: rank %d %s", r,
+                wishes[r].n_new <= 0
+                    ? "passed a wrong argument: n_new must be 1 at least, "
+                      "and rank 0's id one of coll_get_unique_id()"
+                    : "and rank 0 passed different numbers n_new");
+            return COLL_ERR_INVALID;
+        }
+    return COLL_OK;
+}
+
+/* Exchange the wishes; *mine becomes rank 0's. */
+static int exchange(struct coll_comm *comm, struct wish *mine)
+{
+    struct wish *all = malloc((size_t)comm->size * sizeof(*all));
+    int rc;
+
+    if (!all)
+        return coll__comm_fail(comm, COLL_ERR_NOMEM,
+                               "rank %d has no memory for %d ranks", comm->rank,
+                               comm->size);
+    rc = coll__ctrl_allgather(comm->ctrl, mine, sizeof(*mine), all,
+                              comm->timeout);
+    if (rc == COLL_OK)
+        rc = judge_wishes(all, comm->size);
+    *mine = all[0];
+    free(all);
+    return rc;
+}
+
+static int grow(struct coll_comm *comm, int n_new,
+                const struct coll_unique_id *id, struct coll_comm **grown)
+{
+    int rc = check_comm(comm, "coll_comm_grow");
+    struct wish wish = {.n_new = n_new};
+    struct coll__options options;
+    struct coll__boot boot;
+
+    if (rc == COLL_OK)
+        rc = coll__comm_status(comm);
+    if (rc)
+        return rc;
+    if (!grown || (!comm->rank && !id))
+        wish.n_new = 0;
+    else if (!comm->rank)
+        wish.id = *id;
+    rc = exchange(comm, &wish);
+    if (rc)
+        return rc;
+    options = (struct coll__options){.timeout = comm->timeout,
+                                     .is_reproducible =
+                                         comm->settings.is_reproducible,
+                                     .is_deferred = comm->is_deferred,
+                                     .idle = comm->idle};
+    rc = coll__boot_open_id(&boot, &wish.id, comm->size + wish.n_new,
+                            comm->rank, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, grown);
+}
+
+int coll_comm_grow(struct coll_comm *comm, int n_new,
+                   const struct coll_unique_id *id, struct coll_comm **grown)
+{
+    return coll__log_done(grow(comm, n_new, id, grown));
 }
