@@ -27,17 +27,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MAGIC "COLLRUN1"
+#define MAGIC "COLLRUN2"
 #define FULL "COLLFULL"
-#define GREETING (sizeof(MAGIC) - 1 + LINK_NONCE)
+#define GREETING (sizeof(MAGIC) - 1 + COLL__NONCE_BYTES)
 #define MAX_GUESTS 64
 #define GUEST_TIME 5.0 /* s, to prove oneself */
 #define PAUSE 200      /* ms, between two calls */
 
 /* A client that has connected and is no node yet. */
 struct guest {
-    struct link link;
-    unsigned char nonce[LINK_NONCE]; /* drawn for it */
+    struct coll__words link;
+    unsigned char nonce[COLL__NONCE_BYTES]; /* drawn for it */
     int has_drawn;                   /* and it has, too */
     double deadline;
 };
@@ -187,9 +187,9 @@ static void greet(struct meeting *m)
     if (fd < 0)
         return;
     prepare(fd);
-    link_draw(guest->nonce);
-    memcpy(greeting + strlen(MAGIC), guest->nonce, LINK_NONCE);
-    guest->link = (struct link){.fd = fd};
+    coll__auth_random(guest->nonce, COLL__NONCE_BYTES);
+    memcpy(greeting + strlen(MAGIC), guest->nonce, COLL__NONCE_BYTES);
+    guest->link = (struct coll__words){.fd = fd};
     guest->has_drawn = 0;
     guest->deadline = now() + GUEST_TIME;
     send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL);
@@ -198,23 +198,23 @@ static void greet(struct meeting *m)
 
 /* Find a seat (a node number) for a client, or the reason why there is none. */
 static struct seat *find_seat(const struct meeting *m, int rank, int n_nodes,
-                              char reason[LINK_WORD])
+                              char reason[COLL__WORD])
 {
     struct nodes *nodes = m->nodes;
 
     if (n_nodes != nodes->n_nodes)
-        snprintf(reason, LINK_WORD, "no it has --nnodes %d, not %d",
+        snprintf(reason, COLL__WORD, "no it has --nnodes %d, not %d",
                  nodes->n_nodes, n_nodes);
     else if (rank >= 0 && nodes->seats[rank].link.fd < 0)
         return &nodes->seats[rank];
     else if (rank >= 0)
-        snprintf(reason, LINK_WORD, "no another is --node-rank %d", rank);
+        snprintf(reason, COLL__WORD, "no another is --node-rank %d", rank);
     else
         for (int i = 1; i < nodes->n_nodes; i++)
             if (nodes->seats[i].link.fd < 0)
                 return &nodes->seats[i];
     if (!*reason)
-        snprintf(reason, LINK_WORD, "no all its nodes are there");
+        snprintf(reason, COLL__WORD, "no all its nodes are there");
     return NULL;
 }
 
@@ -222,7 +222,7 @@ static struct seat *find_seat(const struct meeting *m, int rank, int n_nodes,
 static int welcome(struct meeting *m, struct guest *guest, const char *word)
 {
     int rank, n_nodes, n;
-    char reason[LINK_WORD] = "";
+    char reason[COLL__WORD] = "";
     struct seat *seat;
 
     if (sscanf(word, "node %d %d %d", &rank, &n_nodes, &n) != 3 || rank < -1 ||
@@ -230,32 +230,32 @@ static int welcome(struct meeting *m, struct guest *guest, const char *word)
         snprintf(reason, sizeof(reason), "no its --node-rank is wrong");
     seat = *reason ? NULL : find_seat(m, rank, n_nodes, reason);
     if (!seat) {
-        link_put(&guest->link, reason);
+        coll__words_put(&guest->link, reason);
         return -1;
     }
     seat->link = guest->link;
     seat->n = n;
     say_where(seat->link.fd, seat->where, sizeof(seat->where));
-    link_put(&seat->link, "seat");
+    coll__words_put(&seat->link, "seat");
     return 1;
 }
 
 /* Serve a client.  0: not done yet; 1: it has a seat; -1: it is rejected. */
 static int hear_guest(struct meeting *m, struct guest *guest)
 {
-    unsigned char theirs[LINK_NONCE];
-    char word[LINK_WORD], where[64];
+    unsigned char theirs[COLL__NONCE_BYTES];
+    char word[COLL__WORD], where[64];
     int is_there;
 
     if (!guest->has_drawn) {
-        is_there = link_fill(&guest->link, LINK_NONCE);
+        is_there = coll__words_fill(&guest->link, COLL__NONCE_BYTES);
         if (is_there <= 0)
             return is_there;
-        memcpy(theirs, guest->link.held, LINK_NONCE);
-        link_init(&guest->link, 1, m->nodes->key, guest->nonce, theirs);
+        memcpy(theirs, guest->link.held, COLL__NONCE_BYTES);
+        coll__words_init(&guest->link, 1, m->nodes->key, guest->nonce, theirs);
         guest->has_drawn = 1;
     }
-    is_there = link_take(&guest->link, word);
+    is_there = coll__words_take(&guest->link, word);
     if (is_there > 0)
         return welcome(m, guest, word);
     if (is_there < 0) {
@@ -278,7 +278,7 @@ static void hear_guests(struct meeting *m)
         if (!what && now() < guest->deadline)
             m->guests[n++] = *guest;
         else if (what <= 0)
-            link_close(&guest->link);
+            coll__words_close(&guest->link);
     }
     m->n_guests = n;
 }
@@ -288,11 +288,12 @@ static int n_missing(struct nodes *nodes)
     int n = 0;
 
     for (int i = 1; i < nodes->n_nodes; i++) {
-        struct link *link = &nodes->seats[i].link;
-        char word[LINK_WORD];
+        struct coll__words *link = &nodes->seats[i].link;
+        char word[COLL__WORD];
 
-        if (link->fd >= 0 && link_take(link, word)) /* it is gone again */
-            link_close(link);
+        if (link->fd >= 0 &&
+            coll__words_take(link, word)) /* it is gone again */
+            coll__words_close(link);
         n += link->fd < 0;
     }
     return n;
@@ -333,7 +334,7 @@ static int serve(struct meeting *m)
     for (int i = 1; i < nodes->n_nodes; i++)
         nodes->order.size += nodes->seats[i].n;
     for (int i = 0; i < m->n_guests; i++)
-        link_close(&m->guests[i].link);
+        coll__words_close(&m->guests[i].link);
     return 0;
 }
 
@@ -370,13 +371,13 @@ static int dial_all(const struct nodes *nodes)
 }
 
 /* Read node 0's greeting: 1; 0 nothing came; -1 and the reason. */
-static int hear_greeting(struct link *link, const char **wrong)
+static int hear_greeting(struct coll__words *link, const char **wrong)
 {
     struct pollfd pfd = {.fd = link->fd, .events = POLLIN};
     double deadline = now() + 2 * GUEST_TIME;
     int is_there;
 
-    while (!(is_there = link_fill(link, GREETING)) && now() < deadline)
+    while (!(is_there = coll__words_fill(link, GREETING)) && now() < deadline)
         poll(&pfd, 1, PAUSE);
     if (is_there <= 0)
         return 0;
@@ -389,22 +390,23 @@ static int hear_greeting(struct link *link, const char **wrong)
 }
 
 /* Say which node we are: 1 we have a seat; 0 try again; -1 and the reason. */
-static int introduce(struct meeting *m, struct link *link, const char **wrong)
+static int introduce(struct meeting *m, struct coll__words *link,
+                     const char **wrong)
 {
-    static char word[LINK_WORD]; /* *wrong may point there */
-    unsigned char mine[LINK_NONCE], theirs[LINK_NONCE];
+    static char word[COLL__WORD]; /* *wrong may point there */
+    unsigned char mine[COLL__NONCE_BYTES], theirs[COLL__NONCE_BYTES];
     int what = hear_greeting(link, wrong);
 
     if (what <= 0)
         return what;
-    memcpy(theirs, link->held + strlen(MAGIC), LINK_NONCE);
-    link_draw(mine);
-    link_init(link, 0, m->nodes->key, mine, theirs);
+    memcpy(theirs, link->held + strlen(MAGIC), COLL__NONCE_BYTES);
+    coll__auth_random(mine, COLL__NONCE_BYTES);
+    coll__words_init(link, 0, m->nodes->key, mine, theirs);
     if (send(link->fd, mine, sizeof(mine), MSG_NOSIGNAL) != sizeof(mine))
         return 0;
     snprintf(word, sizeof(word), "node %d %d %d", m->node_rank,
              m->nodes->n_nodes, m->nodes->n);
-    if (link_put(link, word))
+    if (coll__words_put(link, word))
         return 0;
     if (link_await(link, now() + 2 * GUEST_TIME, word) < 0) {
         *wrong = "the job there has another --rdzv-id or COLL_JOB_SECRET, or "
@@ -419,7 +421,7 @@ static int introduce(struct meeting *m, struct link *link, const char **wrong)
 static int join(struct meeting *m)
 {
     struct nodes *nodes = m->nodes;
-    struct link link = {.fd = dial_all(nodes)};
+    struct coll__words link = {.fd = dial_all(nodes)};
     const char *wrong = "";
     int what;
 
@@ -431,7 +433,7 @@ static int join(struct meeting *m)
         complain("this node was refused at %s:%d: %s", nodes->host, nodes->port,
                  wrong);
     if (what <= 0) {
-        link_close(&link);
+        coll__words_close(&link);
         return what;
     }
     nodes->seats[0].link = link;
@@ -443,7 +445,7 @@ static int join(struct meeting *m)
 /* Wait for the other nodes, and for the order to start. */
 static int await_order(struct meeting *m)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
 
     if (link_await(&m->nodes->seats[0].link, m->deadline + GUEST_TIME, word) >
             0 &&
@@ -549,7 +551,7 @@ void nodes_close(struct nodes *nodes)
     if (!nodes)
         return;
     for (int i = 0; i < nodes->n_nodes; i++)
-        link_close(&nodes->seats[i].link);
+        coll__words_close(&nodes->seats[i].link);
     if (nodes->listen_fd >= 0)
         close(nodes->listen_fd);
     explicit_bzero(nodes->key, sizeof(nodes->key));

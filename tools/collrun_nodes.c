@@ -25,20 +25,20 @@ static int last_other(const struct nodes *nodes)
 static void tell_all(struct nodes *nodes, const char *word)
 {
     for (int i = first_other(nodes); i <= last_other(nodes); i++)
-        link_put(&nodes->seats[i].link, word);
+        coll__words_put(&nodes->seats[i].link, word);
 }
 
 void nodes_go(struct nodes *nodes)
 {
     const struct order *o = &nodes->order;
-    char word[LINK_WORD];
+    char word[COLL__WORD];
     int first = nodes->n;
 
     for (int i = 1; i < nodes->n_nodes; i++) {
         snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %s", i, first,
                  o->size, o->root_port, o->master_port, o->n_restarts,
                  o->max_restarts, o->secret);
-        link_put(&nodes->seats[i].link, word);
+        coll__words_put(&nodes->seats[i].link, word);
         first += nodes->seats[i].n;
         nodes->seats[i].is_done = nodes->seats[i].link.fd < 0;
     }
@@ -47,7 +47,7 @@ void nodes_go(struct nodes *nodes)
 
 void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
 
     snprintf(word, sizeof(word), "fail %d %d %d", status, signal, may_restart);
     tell_all(nodes, word);
@@ -55,16 +55,16 @@ void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart)
 
 void nodes_done(struct nodes *nodes, int status)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
 
     snprintf(word, sizeof(word), "done %d", status);
     if (nodes->order.node)
-        link_put(&nodes->seats[0].link, word);
+        coll__words_put(&nodes->seats[0].link, word);
 }
 
 void nodes_ended(struct nodes *nodes, int first, int n, int how)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
 
     snprintf(word, sizeof(word), "ended %d %d %d", first, n, how);
     if (nodes->order.node || !first)
@@ -81,7 +81,7 @@ int nodes_all_done(const struct nodes *nodes)
 
 void nodes_end(struct nodes *nodes, int status)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
 
     snprintf(word, sizeof(word), "end %d", status);
     tell_all(nodes, word);
@@ -105,7 +105,7 @@ static int lose(struct nodes *nodes, int i, struct nodes_news *news)
     struct seat *seat = &nodes->seats[i];
     int was_done = seat->is_done;
 
-    link_close(&seat->link);
+    coll__words_close(&seat->link);
     seat->is_done = 1;
     nodes->decision = NODES_END;
     nodes->status = EXIT_FAILURE;
@@ -141,7 +141,7 @@ static int take(struct nodes *nodes, int i, const char *word,
         return 1;
     if (sscanf(word, "end %d", &nodes->status) == 1) {
         nodes->decision = NODES_END;
-        link_close(&seat->link); /* node 0 goes */
+        coll__words_close(&seat->link); /* node 0 goes */
     } else if (!strncmp(word, "done", 4))
         seat->is_done = 1;
     else if (!nodes_read_order(word, &nodes->order))
@@ -151,7 +151,7 @@ static int take(struct nodes *nodes, int i, const char *word,
 
 int nodes_hear(struct nodes *nodes, struct nodes_news *news)
 {
-    char word[LINK_WORD];
+    char word[COLL__WORD];
     int fd, is_there;
 
     while (nodes->listen_fd >= 0 &&
@@ -163,7 +163,7 @@ int nodes_hear(struct nodes *nodes, struct nodes_news *news)
         while (nodes->seats[i].link.fd >= 0 &&
                nodes->decision !=
                    NODES_AGAIN) { /* the rest is for the next run */
-            is_there = link_take(&nodes->seats[i].link, word);
+            is_there = coll__words_take(&nodes->seats[i].link, word);
             if (!is_there)
                 break;
             if (is_there < 0 ? lose(nodes, i, news)

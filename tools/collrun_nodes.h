@@ -37,7 +37,7 @@ struct order {
 
 /* The other end of a link. */
 struct seat {
-    struct link link;
+    struct coll__words link;
     char where[64]; /* its address */
     int n;          /* its ranks */
     int is_done;    /* its ranks have ended; 1 for an empty seat */
@@ -47,7 +47,7 @@ struct nodes {
     int n_nodes, n; /* this node's ranks */
     char host[256]; /* the endpoint, as given to this node */
     int port;
-    unsigned char key[LINK_KEY];
+    unsigned char key[COLL__SECRET_BYTES];
     int listen_fd;      /* node 0's */
     struct seat *seats; /* [n_nodes]; nodes other than 0 use only node 0's */
     struct order order;

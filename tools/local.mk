@@ -12,7 +12,8 @@ libtable_la_LIBADD = $(JANSSON_LIBS) -lm
 
 include %D%/sim/local.mk
 
-# coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la only
+# coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la
+# only, and collrun contains the file of the words that it exchanges with ranks
 bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
 tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_history_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
@@ -25,7 +26,8 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_hosts.h %D%/collrun_hostlist.c %D%/collrun_link.c \
 	%D%/collrun_choose.c %D%/collrun_files.c %D%/collrun_variables.c \
 	%D%/collrun_ended.c %D%/collrun_tree.c %D%/collrun_tree.h \
-	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h
+	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h \
+	lib/net/auth.c lib/net/auth.h lib/net/words.c lib/net/words.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)
 tools_collrun_LDADD = libprogram.la libtable.la libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
 tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks.h \

@@ -14,4 +14,5 @@ libcore_la_SOURCES += \
 	%D%/reactor.c %D%/reactor.h \
 	%D%/fd_limit.c %D%/fd_limit.h \
 	%D%/tree.h \
-	%D%/wire.c %D%/wire.h
+	%D%/wire.c %D%/wire.h \
+	%D%/words.c %D%/words.h

@@ -51,7 +51,7 @@ half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
     may lib/run $under lib/comm lib/tags
     may lib/stream $under lib/order lib/comm lib/run
     may lib/api $under lib/comm lib/run lib/stream
-    may tools include/coll coll tools/common
+    may tools include/coll coll tools/common lib/net/auth.h lib/net/words.h
     may tools/common
     may tools/sim $most lib/plan lib/price lib/algo lib/topo
     may tools/plan $most tools/common lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
