@@ -813,14 +813,34 @@ int coll_comm_agree(struct coll_comm *comm, uint64_t *flags);
 int coll_comm_shrink(struct coll_comm *comm, const int exclude[],
                      int n_exclude, int flags, struct coll_comm **rest);
 
+/* Count the newcomers that wait at the launcher to join.
+ *
+ * collrun --min-np starts a process in place of one that has died.  The newcomer calls
+ * coll_comm_create_env() as every process of the job does, and waits there until the
+ * ranks let it in by coll_comm_grow().  Typically rank 0 asks once a step and tells the
+ * others.
+ *
+ * Shapes:    any rank of comm may call it, and the others need not.
+ * Result:    *n newcomers wait; 0 if the launcher starts none.
+ * Errors:    On an error *n is untouched.
+ *            COLL_ERR_INVALID: comm or n is NULL.
+ *            COLL_ERR_BOOTSTRAP: the launcher does not answer within comm's timeout.
+ * Threads:   Any.
+ * Cost:      A connection to the launcher, and an exchange with it.  No message to
+ *            other ranks.
+ * See:       coll_comm_grow(), collrun(1).
+ */
+int coll_comm_waiting(struct coll_comm *comm, int *n);
+
 /* Make a communicator of all ranks of comm and of n_new others.
  *
  * Every rank of comm calls it, and each newcomer calls coll_comm_create() with
  * coll_comm_size(comm) + n_new ranks, the same id, and a rank from
- * coll_comm_size(comm) on.
+ * coll_comm_size(comm) on.  With id NULL on rank 0, the newcomers are processes that
+ * wait at the launcher, in coll_comm_create_env().
  *
  * Shapes:    n_new >= 1, the same on all ranks.  id: on rank 0, which has made it by
- *            coll_get_unique_id(); ignored on the others, and may be NULL.
+ *            coll_get_unique_id(), or NULL; ignored on the others.
  * Result:    *grown has the ranks of comm by their numbers there, and then the
  *            newcomers.  It has comm's configuration and does not depend on comm.
  * Ownership: *grown is the caller's, to end with coll_comm_destroy().
@@ -828,11 +848,12 @@ int coll_comm_shrink(struct coll_comm *comm, const int exclude[],
  *            one of its ranks died.
  *            COLL_ERR_INVALID: a rank passed a wrong argument.  All ranks of comm get
  *            this error.
- *            COLL_ERR_BOOTSTRAP: a newcomer did not come within comm's timeout.
+ *            COLL_ERR_BOOTSTRAP: a newcomer did not come within comm's timeout, or
+ *            fewer wait at the launcher.
  *            Others: as coll_comm_create(), and those that comm has failed with.
  * Threads:   One caller at a time a communicator.
  * Cost:      An exchange among the ranks of comm, and coll_comm_create().
- * See:       coll_comm_shrink(), coll_get_unique_id().
+ * See:       coll_comm_shrink(), coll_comm_waiting(), coll_get_unique_id().
  */
 int coll_comm_grow(struct coll_comm *comm, int n_new,
                    const struct coll_unique_id *id, struct coll_comm **grown);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* elastic.c - communicators that lose ranks and get new ones. */
 #include "lib/boot/boot.h"
+#include "lib/boot/lobby.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
@@ -152,13 +153,30 @@ int coll_comm_shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
 
 /* ---- growing --------------------------------------------------------------- */
 
+static int waiting(struct coll_comm *comm, int *n)
+{
+    int rc = check_comm(comm, "coll_comm_waiting");
+
+    if (rc == COLL_OK && !n) {
+        log_error("api", "coll_comm_waiting: n is NULL");
+        rc = COLL_ERR_INVALID;
+    }
+    return rc ? rc : coll__lobby_count(comm->timeout, n);
+}
+
+int coll_comm_waiting(struct coll_comm *comm, int *n)
+{
+    return coll__log_done(waiting(comm, n));
+}
+
 /* What the ranks tell each other. */
 struct wish {
     struct coll_unique_id id; /* rank 0's */
     int32_t n_new;            /* 0: this rank's arguments are wrong */
+    int32_t status; /* rank 0's, of asking the launcher for newcomers */
 };
 
-static int judge_wishes(const struct wish *wishes, int size)
+static int judge_wishes(const struct wish *wishes, int rank, int size)
 {
     for (int r = 0; r < size; r++)
         if (wishes[r].n_new <= 0 || wishes[r].n_new != wishes[0].n_new) {
@@ -166,15 +184,19 @@ static int judge_wishes(const struct wish *wishes, int size)
                 "api", "coll_comm_grow: rank %d %s", r,
                 wishes[r].n_new <= 0
                     ? "passed a wrong argument: n_new must be 1 at least, "
-                      "and rank 0's id one of coll_get_unique_id()"
+                      "and grown not NULL"
                     : "and rank 0 passed different numbers n_new");
             return COLL_ERR_INVALID;
         }
-    return COLL_OK;
+    if (wishes[0].status && rank) /* rank 0 has said more */
+        log_error("api", "coll_comm_grow: rank 0 got no newcomers from the "
+                         "launcher; see its message");
+    return wishes[0].status;
 }
 
-/* Exchange the wishes; *mine becomes rank 0's. */
-static int exchange(struct coll_comm *comm, struct wish *mine)
+/* Exchange the wishes; *ours becomes rank 0's. */
+static int exchange(struct coll_comm *comm, const struct wish *mine,
+                    struct wish *ours)
 {
     struct wish *all = malloc((size_t)comm->size * sizeof(*all));
     int rc;
@@ -186,17 +208,32 @@ static int exchange(struct coll_comm *comm, struct wish *mine)
     rc = coll__ctrl_allgather(comm->ctrl, mine, sizeof(*mine), all,
                               comm->timeout);
     if (rc == COLL_OK)
-        rc = judge_wishes(all, comm->size);
-    *mine = all[0];
+        rc = judge_wishes(all, comm->rank, comm->size);
+    if (rc == COLL_OK)
+        *ours = all[0];
     free(all);
     return rc;
+}
+
+/* Rank 0: take the caller's id, or have the launcher's newcomers join by a new one. */
+static void name_group(const struct coll_comm *comm,
+                       const struct coll_unique_id *id, struct wish *wish)
+{
+    if (id) {
+        wish->id = *id;
+        return;
+    }
+    wish->status = coll_get_unique_id(&wish->id);
+    if (wish->status == COLL_OK)
+        wish->status =
+            coll__lobby_grow(&wish->id, comm->size, wish->n_new, comm->timeout);
 }
 
 static int grow(struct coll_comm *comm, int n_new,
                 const struct coll_unique_id *id, struct coll_comm **grown)
 {
     int rc = check_comm(comm, "coll_comm_grow");
-    struct wish wish = {.n_new = n_new};
+    struct wish mine = {.n_new = grown ? n_new : 0}, ours;
     struct coll__options options;
     struct coll__boot boot;
 
@@ -204,11 +241,11 @@ static int grow(struct coll_comm *comm, int n_new,
         rc = coll__comm_status(comm);
     if (rc)
         return rc;
-    if (!grown || (!comm->rank && !id))
-        wish.n_new = 0;
-    else if (!comm->rank)
-        wish.id = *id;
-    rc = exchange(comm, &wish);
+    if (!comm->rank && mine.n_new > 0)
+        name_group(comm, id, &mine);
+    rc = exchange(comm, &mine, &ours);
+    if (rc && !id)
+        coll__boot_free_id(&mine.id); /* so that newcomers do not wait there */
     if (rc)
         return rc;
     options = (struct coll__options){.timeout = comm->timeout,
@@ -216,7 +253,7 @@ static int grow(struct coll_comm *comm, int n_new,
                                          comm->settings.is_reproducible,
                                      .is_deferred = comm->is_deferred,
                                      .idle = comm->idle};
-    rc = coll__boot_open_id(&boot, &wish.id, comm->size + wish.n_new,
+    rc = coll__boot_open_id(&boot, &ours.id, comm->size + ours.n_new,
                             comm->rank, options.timeout);
     return rc ? rc : coll__comm_open(&boot, &options, grown);
 }

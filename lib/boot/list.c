@@ -5,6 +5,7 @@
 
 const struct coll__boot_ops *const coll__boots[] = {
     &coll__boot_collrun,
+    &coll__boot_lobby,
 #if COLL_HAVE_PMIX
     &coll__boot_pmix,
 #endif

@@ -7,6 +7,7 @@
 #include "lib/boot/boot.h"
 
 extern const struct coll__boot_ops coll__boot_collrun;
+extern const struct coll__boot_ops coll__boot_lobby;
 extern const struct coll__boot_ops coll__boot_pmix; /* if built with PMIx */
 extern const struct coll__boot_ops coll__boot_pmi;
 extern const struct coll__boot_ops coll__boot_ompi;

@@ -253,6 +253,11 @@ static int misuse(struct world_rank *me)
            "rank 0 passed a wrong argument");
     EXPECT(me, coll_comm_grow(comm, 1 + me->rank, &id, &rest), COLL_ERR_INVALID,
            "rank 1 and rank 0 passed different numbers");
+    EXPECT(me, coll_comm_waiting(comm, NULL), COLL_ERR_INVALID, "n is NULL");
+    WORLD_CHECK(me, !coll_comm_waiting(comm, &n) && n == 0);
+    EXPECT(me, coll_comm_grow(comm, 1, NULL, &rest), COLL_ERR_BOOTSTRAP,
+           me->rank ? "rank 0 got no newcomers"
+                    : "the launcher has no newcomers");
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lobby.h - ask collrun for newcomers: the processes that it has started in place of dead
+ * ranks, and that wait to be ranks.
+ *
+ * collrun listens at the address in COLLRUN_LOBBY, and a process proves COLL_JOB_SECRET
+ * there.  A newcomer has COLLRUN_NEWCOMER, its number among the newcomers of the job, in
+ * place of COLL_RANK, COLL_SIZE and COLL_ROOT.  Words (lib/net/words.h):
+ *
+ *   join NUMBER           from a newcomer, which then waits
+ *   seat RANK SIZE ID     the answer, whenever the time has come: be this rank of the
+ *                         group that this unique id names
+ *   count                 from a rank
+ *   waiting N             the answer: so many newcomers wait
+ *   grow N FIRST SIZE ID  from a rank: give N newcomers seats, from rank FIRST on
+ *   ok | waiting N        the answer: they have got them; or fewer than that wait
+ */
+#ifndef COLL_LIB_BOOT_LOBBY_H
+#define COLL_LIB_BOOT_LOBBY_H
+
+#include "include/coll/coll.h"
+
+/* Count the newcomers that wait; 0 if the launcher has no lobby.
+ *
+ * Errors:    COLL_ERR_BOOTSTRAP, logged: the launcher does not answer within `timeout`
+ *            seconds.
+ */
+int coll__lobby_count(double timeout, int *n);
+
+/* Have n newcomers join the group of this id, as ranks `first` to first + n - 1.
+ *
+ * Errors:    COLL_ERR_BOOTSTRAP, logged: fewer newcomers wait, the launcher has no lobby,
+ *            or it does not answer.
+ */
+int coll__lobby_grow(const struct coll_unique_id *id, int first, int n,
+                     double timeout);
+
+#endif
