@@ -24,6 +24,8 @@ struct options {
     int is_plain;      /* no prefix */
     int is_bound;      /* a core for each rank */
     int max_restarts;
+    int min_np,
+        max_np; /* ranks that may be left, and may be; 0: all are needed */
     double timeout;    /* s; 0 for none */
     const char *run_id; /* from the user, or NULL */
     /* The meeting place of collruns that were started separately on several hosts.

@@ -41,8 +41,6 @@ static const struct program_hint foreign[] = {
     {"network-interfaces", "say -x COLL_NET_INTERFACE=..."},
     {"network-interface", "say -x COLL_NET_INTERFACE=..."},
     {"start-timeout", "say -x COLL_TIMEOUT=..."},
-    {"min-np", "the number of ranks is fixed; see --max-restarts"},
-    {"max-np", "the number of ranks is fixed; see --max-restarts"},
     {"host-discovery-script", "the hosts are fixed; see --hosts"},
     {"ssh-port", "hosts are reached by srun or mpirun; see --hosts"},
     {"tee", "say --output-filename DIR"},
@@ -204,6 +202,11 @@ static int take_check(const struct program *p, const char *text, void *into)
         also, 0, OPTION_INT, AT(n), "RANKS", NULL, .help = NULL, .least = 1,   \
                                                    .most = MAX_RANKS           \
     }
+#define ALSO_LIMIT(also, field)                                                \
+    {                                                                          \
+        also, 0, OPTION_INT, AT(field), "RANKS", NULL,                         \
+            .help = NULL, .least = 1, .most = MAX_RANKS                        \
+    }
 #define ALSO_PER_NODE(also)                                                    \
     {                                                                          \
         also, 0, OPTION_CALL, 0, "N", NULL, .help = NULL,                      \
@@ -280,8 +283,19 @@ static const struct program_option options[] = {
     {"timeout", 0, OPTION_POSITIVE, AT(timeout), "SECONDS", NULL,
      .help = "end the job after so many seconds, with status 124"},
     {"max-restarts", 0, OPTION_INT, AT(max_restarts), "N", NULL,
-     .help = "when a rank fails, start all ranks again, N times at most; "
-             "coll_train goes on from its checkpoint"},
+     .help = "when a rank fails, start all ranks again, N times at most "
+             "(default 0); coll_train goes on from its checkpoint; with "
+             "--min-np, start N processes in place of failed ranks at most"},
+    {"min-np", 0, OPTION_INT, AT(min_np), "RANKS", NULL,
+     .help = "when a rank fails, the others go on as long as so many are left, "
+             "by coll_comm_shrink() and coll_comm_grow(); also --min-num-proc",
+     .least = 1, .most = MAX_RANKS},
+    ALSO_LIMIT("min-num-proc", min_np),
+    {"max-np", 0, OPTION_INT, AT(max_np), "RANKS", NULL,
+     .help = "with --min-np: the most ranks at a time (default -n); also "
+             "--max-num-proc",
+     .least = 1, .most = MAX_RANKS},
+    ALSO_LIMIT("max-num-proc", max_np),
     {.name = "", .help = "Measuring coll_train"},
     {"scaling", 0, OPTION_TEXT, AT(scaling), "N,N,...", NULL,
      .help = "run coll_train with each of these numbers of ranks, and print a "
@@ -331,7 +345,8 @@ static const struct program program = {
         "Lines begin with \"[rank] \" once a second rank has written to the "
         "same stream.\nRank 0 reads standard input, and has the terminal if "
         "standard output is one.\n\n"
-        "A rank that fails ends the job: the others have 2 s to report, then "
+        "A rank that fails ends the job, unless --min-np allows for it: the "
+        "others have 2 s to report, then "
         "get TERM, and\nKILL 2 s later (10 s after a TERM to collrun).  The "
         "exit status is that of the\nfailed rank; 128 + the signal that killed "
         "it; or 127 or 126 when PROGRAM is not\nfound or cannot be run.\n",
@@ -413,6 +428,33 @@ static int judge_choice(const struct options *o, int is_far)
     return -1;
 }
 
+/* May ranks be lost? */
+static int judge_limits(struct options *o, int is_far)
+{
+    const char *fixed = is_far             ? "--hosts"
+                        : o->endpoint_host ? "--nnodes"
+                        : o->scaling       ? "--scaling"
+                                           : NULL;
+
+    if (!o->min_np && !o->max_np)
+        return 0;
+    if (!o->max_np)
+        o->max_np = o->n;
+    if (!o->min_np)
+        complain("--max-np %d, but how few ranks may be left? say --min-np",
+                 o->max_np);
+    else if (fixed)
+        complain("--min-np is for the ranks of one machine; leave %s out",
+                 fixed);
+    else if (o->min_np > o->n || o->n > o->max_np)
+        complain("--min-np %d, -n %d, --max-np %d: each must be no larger than "
+                 "the next",
+                 o->min_np, o->n, o->max_np);
+    else
+        return 0;
+    return -1;
+}
+
 /* Check options that depend on each other. */
 static int judge(struct options *o)
 {
@@ -453,6 +495,8 @@ static int judge(struct options *o)
             "how many ranks? say collrun -n 4 PROGRAM; see collrun --help");
         return -1;
     }
+    if (judge_limits(o, is_far))
+        return -1;
     if (!*o->command) {
         complain("no program to run; say collrun -n 4 PROGRAM ARGUMENTS");
         return -1;

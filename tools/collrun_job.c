@@ -16,8 +16,8 @@
  * so that no other program can take the port of COLL_ROOT before rank 0 uses it.
  */
 #include "tools/collrun.h"
-#include "tools/collrun_hosts.h"
 #include "tools/collrun_job.h"
+#include "tools/collrun_lobby.h"
 #include "tools/collrun_nodes.h"
 
 #include <errno.h>
@@ -27,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,9 +62,11 @@ static void signal_ranks(const struct job *job, int signal)
 
 static void tell_nodes(struct job *job, int signal)
 {
-    if (job->nodes && !job->is_told)
+    if (!job->nodes)
+        return;
+    if (!job->nodes->is_told)
         nodes_fail(job->nodes, job->status, signal, job->restarts.has_failed);
-    job->is_told = 1;
+    job->nodes->is_told = 1;
 }
 
 /* Begin to end the job: TERM after `grace` seconds, KILL still later. */
@@ -153,7 +154,7 @@ static void take_news(struct job *job, const struct nodes_news *news)
         return;
     complain("the job ends by node %d (%s), with status %d", news->node,
              news->where, news->status);
-    job->is_told = job->nodes->order.node != 0;
+    job->nodes->is_told = job->nodes->order.node != 0;
     job->restarts.has_failed = news->may_restart;
     if (news->signal) {
         signal_job(job, news->signal);
@@ -172,17 +173,33 @@ static int exit_status(int how)
 static void report(const struct job *job, int rank)
 {
     const struct rank *r = &job->ranks[rank];
+    const char *what = r->newcomer ? "the newcomer in place of rank" : "rank";
 
     rank += job->first;
     if (WIFSIGNALED(r->how))
-        complain("rank %d (pid %d) was killed by signal %d (%s)%s", rank,
+        complain("%s %d (pid %d) was killed by signal %d (%s)%s", what, rank,
                  (int)r->pid, WTERMSIG(r->how), strsignal(WTERMSIG(r->how)),
                  WTERMSIG(r->how) == SIGKILL
                      ? "; if nobody did it, see dmesg: memory may have run out"
                      : "");
     else
-        complain("rank %d (pid %d) exited with status %d", rank, (int)r->pid,
-                 WEXITSTATUS(r->how));
+        complain("%s %d (pid %d) exited with status %d", what, rank,
+                 (int)r->pid, WEXITSTATUS(r->how));
+}
+
+/* Ranks have failed: end the job, unless it may go on without them. */
+static void judge_failed(struct job *job, int culprit)
+{
+    int is_elastic = job->options->min_np > 0;
+
+    for (int r = 0; r < job->n; r++)
+        if (r == culprit || (is_elastic && job->ranks[r].has_ended &&
+                             job->ranks[r].pid > 0 && job->ranks[r].how))
+            report(job, r);
+    if (is_elastic && elastic_goes_on(job))
+        return;
+    job->restarts.has_failed = !is_elastic;
+    begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
 }
 
 /* Wait for all children that have ended: ranks, and processes that were adopted. */
@@ -221,11 +238,10 @@ static void reap(struct job *job)
              (WIFSIGNALED(rank->how) && !WIFSIGNALED(job->ranks[culprit].how))))
             culprit = r;
     }
-    if (culprit >= 0 && !job->end) {
-        report(job, culprit);
-        job->restarts.has_failed = 1;
-        begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
-    }
+    if (culprit >= 0 && !job->end)
+        judge_failed(job, culprit);
+    if (job->lobby && !job->end && elastic_is_over(job))
+        begin_end(job, EXIT_SUCCESS, 0);
     for (int r = 0; r < job->n; r++)
         if (job->ranks[r].has_ended)
             job->ranks[r].pid = -1; /* the number may be another's now */
@@ -258,7 +274,8 @@ static void act_on_time(struct job *job)
     if (job->end && t >= job->next)
         go_on_ending(job);
     if (!job->end && job->deadline > 0 && t >= job->deadline) {
-        complain("the job did not end within %g s (--timeout)", job->timeout);
+        complain("the job did not end within %g s (--timeout)",
+                 job->options->timeout);
         begin_end(job, EXIT_LATE, 0);
     }
 }
@@ -276,6 +293,9 @@ static int turn(struct job *job)
         fds[n++] = (struct pollfd){.fd = job->streams[i].fd, .events = POLLIN};
     if (job->nodes)
         n += nodes_fds(job->nodes, fds + n);
+    if (job->lobby)
+        fds[n++] =
+            (struct pollfd){.fd = lobby_fd(job->lobby), .events = POLLIN};
     n = poll(fds, (nfds_t)n, time_left(job));
     job->is_idle = n == 0 || (n < 0 && errno != EINTR);
     if (n < 0 && job->is_idle)
@@ -289,6 +309,8 @@ static int turn(struct job *job)
         take_signal(job, &info);
     while (job->nodes && nodes_hear(job->nodes, &news))
         take_news(job, &news);
+    if (job->lobby)
+        elastic_hear(job);
     return n_open;
 }
 
@@ -299,6 +321,9 @@ static void watch(struct job *job)
         reap(job);
         if (job->n_alive)
             act_on_time(job);
+        if (job->lobby && !job->end && elastic_start(job) &&
+            !elastic_goes_on(job))
+            begin_end(job, EXIT_FAILURE, GRACE);
     }
     /* The ranks' last output is in the pipes.  Do not wait for their end: a process that
      * escaped may hold a pipe open for ever. */
@@ -346,7 +371,7 @@ static int allocate(struct job *job)
 
     job->ranks = calloc(n, sizeof(*job->ranks));
     job->streams = calloc(2 * n, sizeof(*job->streams));
-    job->fds = calloc(2 * n + 1 + n_nodes, sizeof(*job->fds));
+    job->fds = calloc(2 * n + 2 + n_nodes, sizeof(*job->fds));
     if (job->ranks && job->streams && job->fds)
         return 0;
     complain("out of memory");
@@ -417,6 +442,7 @@ static int run_once(struct job *job, const struct options *options)
     if (job->nodes && job->fds)
         status = settle(job, status);
     ended_close(job);
+    lobby_close(job->lobby);
     free(job->ranks);
     free(job->streams);
     free(job->fds);
@@ -427,13 +453,13 @@ static int run_once(struct job *job, const struct options *options)
 static struct job again(const struct job *job)
 {
     return (struct job){
+        .options = job->options,
+        .setting = job->setting,
         .n = job->n,
         .first = job->first,
         .size = job->size,
         .nodes = job->nodes,
-        .timeout = job->timeout,
         .deadline = job->deadline,
-        .run_id = job->run_id,
         .signals = job->signals,
         .ended.fd = -1,
         .inherited = job->inherited,
@@ -453,80 +479,6 @@ static int may_restart(const struct job *job, int status)
            job->restarts.n < job->restarts.most;
 }
 
-/* Find the name of the run: the user's, or a new unique one.  All nodes need the same
- * name. */
-static int name_run(const struct options *options, char *name, size_t len)
-{
-    const char *given = options->run_id          ? options->run_id
-                        : options->endpoint_host ? "none"
-                                                 : NULL;
-    unsigned char bytes[8];
-
-    if (given) {
-        snprintf(name, len, "%s", given);
-        return 0;
-    }
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        complain("cannot prepare the job: %s", strerror(errno));
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
-/* A rank started by another launcher gets its number from that launcher's variables. */
-static int number_by_launcher(void)
-{
-    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK",
-                                        "PMI_RANK", "SLURM_PROCID"};
-    const char *text = NULL;
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !text; i++)
-        text = getenv(names[i]);
-    return text ? atoi(text) : -1;
-}
-
-/* Run as one rank started by srun or mpirun, which sees the GPUs of its host's slots. */
-static int find_place_within(struct job *job, const struct options *options)
-{
-    char *list = options->slots ? strdup(options->slots) : NULL;
-    const char *slots;
-
-    job->first = number_by_launcher();
-    job->size = options->is_within;
-    if (job->first < 0 || job->first >= job->size) {
-        complain("the launcher has told no number of a rank below %d",
-                 job->size);
-        return EXIT_FAILURE;
-    }
-    slots = list ? hosts_find_slots(list, job->first) : NULL;
-    if (slots && *slots)
-        setenv("CUDA_VISIBLE_DEVICES", slots, 1);
-    free(list);
-    return 0;
-}
-
-/* Meet the other nodes, if any, and learn which ranks to start here. */
-static int find_place(struct job *job, const struct options *options)
-{
-    int status;
-
-    job->size = job->n;
-    if (options->is_within)
-        return find_place_within(job, options);
-    if (!options->endpoint_host)
-        return 0;
-    status = nodes_meet(options, job->run_id, &job->nodes);
-    if (status)
-        return status;
-    job->first = job->nodes->order.first;
-    job->size = job->nodes->order.size;
-    if (job->nodes->order.node)
-        job->restarts.most = job->nodes->order.max_restarts;
-    return 0;
-}
-
 static void run_often(struct job *job, const struct options *options,
                       int *status)
 {
@@ -535,8 +487,10 @@ static void run_often(struct job *job, const struct options *options,
         if (!may_restart(job, *status))
             break;
         *job = again(job);
-        if (job->nodes)
+        if (job->nodes) {
             job->nodes->decision = NODES_UNDECIDED;
+            job->nodes->is_told = 0;
+        }
         complain("starting all %d ranks again (restart %d of %d)", job->size,
                  job->restarts.n, job->restarts.most);
     }
@@ -556,22 +510,20 @@ static int can_wait(void)
 
 int job_run(const struct options *options)
 {
-    char run_id[33];
-    struct job job = {.n = options->n,
-                      .timeout = options->timeout,
-                      .run_id = run_id,
+    struct job job = {.options = options,
+                      .n = options->n,
                       .ended.fd = -1,
                       .restarts.most = options->max_restarts};
     struct inherited inherited;
     int status;
 
-    if (!can_wait() || name_run(options, run_id, sizeof(run_id)))
+    if (!can_wait() || place_name_run(options, job.setting.run_id))
         return EXIT_FAILURE;
-    status = find_place(&job, options);
+    status = place_find(&job, options);
     if (status)
         return status;
-    if (job.timeout > 0)
-        job.deadline = now() + job.timeout;
+    if (options->timeout > 0)
+        job.deadline = now() + options->timeout;
     take_signals(&job, &inherited);
     tree_adopt();
     run_often(&job, options, &status);

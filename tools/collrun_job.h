@@ -9,14 +9,19 @@
 #include <poll.h>
 #include <signal.h>
 
+#define PLACE_RUN_ID 33 /* bytes of a run's name, with the 0 at its end */
+
 struct rank {
     pid_t pid; /* -1 once it has been reaped */
     int how;   /* waitpid()'s status */
     int has_ended;
     int is_told; /* the other ranks know that it has ended */
+    int newcomer; /* its number among the newcomers, from 1 on; 0: it is none */
+    int is_waiting; /* a newcomer that is no rank yet */
 };
 
 struct nodes;
+struct lobby;
 
 /* The signal state that collrun was started with, and restores for the ranks. */
 struct inherited {
@@ -39,17 +44,30 @@ struct guard {
 };
 
 struct restarts {
-    int n, most;
+    int n, most;    /* of all ranks; or, with --min-np, of single ones */
     int has_failed; /* a rank has failed, so the job may be restarted */
 };
 
+/* What every rank is told. */
+struct setting {
+    pid_t parent;  /* of the ranks: this process */
+    int root_fd;   /* listens at root; for rank 0 */
+    int report_fd; /* where a new process says why it cannot run, or -1 */
+    int port;      /* a port that was free, for programs that use MASTER_PORT */
+    char host[256], root[300], secret[65];
+    char run_id[PLACE_RUN_ID]; /* the run's name, the same after a restart */
+    char lobby[300];           /* the lobby's address; "" if there is none */
+};
+
 struct job {
+    const struct options *options;
+    struct setting setting;
     int n, n_alive, n_streams; /* ranks on this machine, and their streams */
     int first, size;           /* the first rank here, and the number of all ranks */
     struct nodes *nodes;       /* other machines' collruns, or NULL */
     struct rank *ranks;     /* [n] */
     struct stream *streams; /* [2 n], none for a single rank */
-    struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
+    struct pollfd *fds;     /* [2 n + 2 + nodes], scratch */
     char mark[TREE_MARK]; /* marks the job's processes */
     struct guard guard;
     int signals;          /* signalfd */
@@ -60,18 +78,42 @@ struct job {
     int status;      /* to exit with */
     double next;     /* when to take the next step of ending */
     double deadline; /* of --timeout, or 0 */
-    double timeout;
-    const char *run_id; /* the run's name, the same after a restart */
     struct restarts restarts;
-    int is_told;    /* the other nodes know that it ends */
+    struct lobby *lobby; /* with --min-np, else NULL */
     struct ended ended;
 };
+
+/* Find the name of the run: the user's, or a new unique one.  All nodes need the same
+ * name.  0, or -1 after an error message. */
+int place_name_run(const struct options *options, char name[PLACE_RUN_ID]);
+
+/* Meet the other nodes, if any, and learn which ranks to start here; 0, or the exit
+ * status. */
+int place_find(struct job *job, const struct options *options);
 
 /* Start every rank; 0, or the exit status (nothing runs then). */
 int job_start(struct job *job, const struct options *options);
 
+/* Start a newcomer in the place of a rank that has ended; 0, or the exit status. */
+int job_start_newcomer(struct job *job, int rank);
+
 /* End whatever is left of the job. */
 void job_clean(struct job *job);
+
+/* ---- --min-np: ranks may die, and newcomers take their places --------------- */
+
+/* Ranks have died and are not reaped yet: end what they have started.  1: the job goes
+ * on; 0: it does not, which was said. */
+int elastic_goes_on(struct job *job);
+
+/* Have all ranks ended, while newcomers still wait? */
+int elastic_is_over(const struct job *job);
+
+/* Start newcomers where they may be started now: 0, or -1 after an error message. */
+int elastic_start(struct job *job);
+
+/* Serve the lobby. */
+void elastic_hear(struct job *job);
 
 /* ---- ranks that have ended, for the ranks that wait for them --------------- */
 

@@ -54,6 +54,7 @@ struct nodes {
     /* NODES_UNDECIDED; NODES_END: end with this status; NODES_AGAIN: start again by
      * `order` */
     int decision, status;
+    int is_told; /* the other nodes know that the ranks here end */
 };
 
 enum { NODES_UNDECIDED, NODES_END, NODES_AGAIN };

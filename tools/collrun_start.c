@@ -2,6 +2,7 @@
 /* collrun_start.c - make the processes of a job: the guard, then the ranks with
  * their variables, pipes and the root's socket. */
 #include "tools/collrun_job.h"
+#include "tools/collrun_lobby.h"
 #include "tools/collrun_nodes.h"
 
 #include <arpa/inet.h>
@@ -16,15 +17,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* What every rank is told. */
-struct setting {
-    pid_t parent; /* of the ranks: this process */
-    int root_fd; /* listens at root; for rank 0 */
-    int report_fd; /* where a new process says why it cannot run */
-    int port;    /* a port that was free, for programs that use MASTER_PORT */
-    char host[256], root[300], secret[65], run_id[33];
-};
 
 /* ---- the guard ---------------------------------------------------------- */
 
@@ -66,39 +58,37 @@ static int start_guard(struct job *job)
 
 /* ---- what the ranks are told -------------------------------------------- */
 
-/* Listen at this address and port; for port 0 the kernel chooses. */
-static int listen_at(struct setting *setting, const struct sockaddr *at,
-                     socklen_t len)
+/* Listen at this address and port; for port 0 the kernel chooses.  The socket, or -1. */
+static int listen_at(const struct sockaddr *at, socklen_t len)
 {
-    setting->root_fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (setting->root_fd < 0)
-        return -1;
-    if (!bind(setting->root_fd, at, len) && !listen(setting->root_fd, 4096))
-        return 0;
-    close(setting->root_fd);
-    setting->root_fd = -1;
+    int fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || (!bind(fd, at, len) && !listen(fd, 4096)))
+        return fd;
+    close(fd);
     return -1;
 }
 
-/* IPv4, or IPv6 where there is nothing else. */
-static int listen_at_loopback(struct setting *setting)
+/* IPv4, or IPv6 where there is nothing else.  The socket and its address, or -1. */
+static int listen_at_loopback(char where[300])
 {
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     socklen_t len = sizeof(six);
-    int is_four;
+    int fd, is_four;
 
     four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     six.sin6_addr = in6addr_loopback;
-    is_four = !listen_at(setting, (struct sockaddr *)&four, sizeof(four));
-    if ((!is_four &&
-         listen_at(setting, (struct sockaddr *)&six, sizeof(six))) ||
-        getsockname(setting->root_fd, (struct sockaddr *)&six, &len))
+    fd = listen_at((struct sockaddr *)&four, sizeof(four));
+    is_four = fd >= 0;
+    if (!is_four)
+        fd = listen_at((struct sockaddr *)&six, sizeof(six));
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&six, &len))
         return -1;
     /* the port is at the same place in both */
-    snprintf(setting->root, sizeof(setting->root), "%s:%d",
-             is_four ? "127.0.0.1" : "[::1]", ntohs(six.sin6_port));
-    return 0;
+    snprintf(where, 300, "%s:%d", is_four ? "127.0.0.1" : "[::1]",
+             ntohs(six.sin6_port));
+    return fd;
 }
 
 /* Find a free port and close it again.  Another program may take it before it is used, as
@@ -167,15 +157,32 @@ static int make_setting_of_nodes(struct setting *setting, const struct job *job)
     return 0;
 }
 
+static int make_setting_here(struct setting *setting)
+{
+    setting->root_fd = listen_at_loopback(setting->root);
+    return setting->root_fd < 0 || draw_secret(setting) ? -1 : 0;
+}
+
+/* Open the place where newcomers wait. */
+static int open_lobby(struct job *job)
+{
+    int fd = listen_at_loopback(job->setting.lobby);
+
+    if (fd < 0)
+        complain("cannot prepare the job: %s", strerror(errno));
+    else
+        job->lobby = lobby_open(fd, job->setting.secret);
+    return job->lobby ? 0 : -1;
+}
+
 static int make_setting(struct setting *setting, const struct job *job)
 {
     int is_bad;
 
     setting->port = free_port();
-    snprintf(setting->run_id, sizeof(setting->run_id), "%s", job->run_id);
     snprintf(setting->host, sizeof(setting->host), "127.0.0.1");
     is_bad = job->nodes ? make_setting_of_nodes(setting, job)
-                        : listen_at_loopback(setting) || draw_secret(setting);
+                        : make_setting_here(setting);
     if (is_bad)
         complain("cannot prepare the job: %s", strerror(errno));
     return is_bad ? -1 : 0;
@@ -230,6 +237,8 @@ static void set_variables(const struct setting *setting, const struct job *job,
     set_number("COLL_SIZE", job->size);
     setenv("COLL_ROOT", setting->root, 1);
     setenv("COLL_JOB_SECRET", setting->secret, 1);
+    setenv("COLLRUN_LOBBY", setting->lobby, 1);
+    unsetenv("COLLRUN_NEWCOMER");
     setenv("COLLRUN_ENDED", job->ended.name, 1);
     if (job->ended.fd >= 0)
         fcntl(job->ended.fd, F_SETFD, 0);
@@ -238,6 +247,21 @@ static void set_variables(const struct setting *setting, const struct job *job,
         set_number("COLL_ROOT_FD", setting->root_fd);
         fcntl(setting->root_fd, F_SETFD, 0);
     }
+}
+
+/* A newcomer learns its rank and the number of ranks when it joins. */
+static void set_newcomer(int newcomer)
+{
+    static const char *const unknown[] = {
+        "RANK",      "ROLE_RANK", "WORLD_SIZE", "ROLE_WORLD_SIZE",
+        "COLL_RANK", "COLL_SIZE", "COLL_ROOT"};
+    const char *forced = getenv("COLL_BOOTSTRAP");
+
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+        unsetenv(unknown[i]);
+    set_number("COLLRUN_NEWCOMER", newcomer);
+    if (forced && !strcmp(forced, "collrun"))
+        setenv("COLL_BOOTSTRAP", "lobby", 1);
 }
 
 /* ---- ranks -------------------------------------------------------------- */
@@ -297,6 +321,8 @@ static void become_rank(const struct job *job, const struct options *options,
         bind_to_core(rank);
     if (!options->is_within) /* else srun or mpirun has set the rank's variables */
         set_variables(setting, job, rank);
+    if (job->ranks[rank].newcomer)
+        set_newcomer(job->ranks[rank].newcomer);
     setenv(TREE_VARIABLE, job->mark, 1);
     set_signals(job);
     execvp(options->command[0], options->command);
@@ -306,16 +332,21 @@ static void become_rank(const struct job *job, const struct options *options,
     _exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-/* Make the pipes of a rank's two streams; out gets their writing ends. */
+/* Make the pipes of a rank's two streams; out gets their writing ends.  A newcomer's take
+ * the places of those of the rank before it. */
 static int open_streams(struct job *job, int rank, int out[2])
 {
     out[0] = out[1] = -1;
     if (job->n == 1 && !files_are_wanted())
         return 0; /* the one rank has our own */
     for (int i = 0; i < 2; i++) {
-        struct stream *s = &job->streams[job->n_streams];
+        struct stream *s = &job->streams[2 * rank + i];
         int ends[2];
 
+        if (2 * rank + i < job->n_streams)
+            stream_end(s);
+        else
+            s->fd = -1;
         s->rank = job->first + rank;
         s->target = i ? STDERR_FILENO : STDOUT_FILENO;
         if (files_open(s, job->restarts.n))
@@ -327,7 +358,8 @@ static int open_streams(struct job *job, int rank, int out[2])
         }
         fcntl(ends[0], F_SETFL, O_NONBLOCK);
         s->fd = ends[0];
-        job->n_streams++;
+        if (job->n_streams <= 2 * rank + i)
+            job->n_streams = 2 * rank + i + 1;
         out[i] = ends[1];
     }
     return 0;
@@ -390,29 +422,51 @@ static int start_ranks(struct job *job, const struct options *options,
         }
     }
     close(ends[1]);
+    setting->report_fd = -1;
     if (!status)
         status = await_exec(ends[0], options->command[0]);
     close(ends[0]);
     return status;
 }
 
+int job_start_newcomer(struct job *job, int r)
+{
+    struct rank *rank = &job->ranks[r];
+    int how = rank->how, status;
+
+    *rank = (struct rank){.pid = -1,
+                          .newcomer = job->restarts.n,
+                          .is_waiting = 1,
+                          .is_told = 1}; /* it never was a rank by its number */
+    status = start_rank(job, job->options, &job->setting, r);
+    if (status) {
+        rank->has_ended = 1;
+        rank->how = how;
+    }
+    return status;
+}
+
 int job_start(struct job *job, const struct options *options)
 {
-    struct setting setting = {.parent = getpid(), .root_fd = -1};
+    struct setting *setting = &job->setting;
     int status;
 
+    setting->parent = getpid();
+    setting->root_fd = -1;
     if (job->signals < 0 ||
-        (!options->is_within && make_setting(&setting, job)))
+        (!options->is_within && make_setting(setting, job)) ||
+        (options->min_np && open_lobby(job)))
         return EXIT_FAILURE;
     if (tree_draw(job->mark) || start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));
-        close(setting.root_fd);
+        close(setting->root_fd);
         return EXIT_FAILURE;
     }
     ended_open(job);
-    status = start_ranks(job, options, &setting);
-    if (setting.root_fd >= 0)
-        close(setting.root_fd);
+    status = start_ranks(job, options, setting);
+    if (setting->root_fd >= 0)
+        close(setting->root_fd);
+    setting->root_fd = -1;
     return status;
 }
 

@@ -228,6 +228,34 @@ void tree_find(const char *mark, const char *name, int first, int n,
     each(mark, find, &finding);
 }
 
+/* What a visit of tree_kill_where() does. */
+struct killing {
+    const char *name;
+    int value, n;
+};
+
+static void kill_it(void *arg, pid_t pid, const char *environment, size_t len)
+{
+    struct killing *killing = arg;
+    const char *text = value_of(environment, len, killing->name);
+
+    if (text && strtol(text, NULL, 10) == killing->value)
+        killing->n += !kill(pid, SIGKILL);
+}
+
+void tree_kill_where(const char *mark, const char *name, int value)
+{
+    const struct timespec moment = {.tv_nsec = 5000000};
+    struct killing killing = {name, value, 1};
+
+    for (int i = 0; i < ROUNDS && killing.n; i++) {
+        killing.n = 0;
+        each(mark, kill_it, &killing);
+        if (killing.n)
+            nanosleep(&moment, NULL);
+    }
+}
+
 void tree_kill(const char *mark)
 {
     const struct timespec moment = {.tv_nsec = 5000000};

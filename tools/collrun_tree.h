@@ -35,6 +35,10 @@ int tree_signal(const char *mark, int signal);
 void tree_find(const char *mark, const char *name, int first, int n,
                char *found);
 
+/* Kill the marked processes in which the variable has this value, also those that are
+ * started meanwhile. */
+void tree_kill_where(const char *mark, const char *name, int value);
+
 /* Kill all processes of the job, also those that are started meanwhile. */
 void tree_kill(const char *mark);
 

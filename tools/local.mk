@@ -25,7 +25,8 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_scaling.c %D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c \
 	%D%/collrun_hosts.h %D%/collrun_hostlist.c %D%/collrun_link.c \
 	%D%/collrun_choose.c %D%/collrun_files.c %D%/collrun_variables.c \
-	%D%/collrun_ended.c %D%/collrun_tree.c %D%/collrun_tree.h \
+	%D%/collrun_ended.c %D%/collrun_place.c %D%/collrun_tree.c %D%/collrun_tree.h \
+	%D%/collrun_elastic.c %D%/collrun_lobby.c %D%/collrun_lobby.h \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h \
 	lib/net/auth.c lib/net/auth.h lib/net/words.c lib/net/words.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)

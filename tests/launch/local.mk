@@ -11,3 +11,8 @@ endif
 scripts += %D%/collrun.test %D%/collrun_files.test %D%/early_end.test %D%/hydra.sh %D%/mpirun.sh \
 	%D%/orphan.sh %D%/slurm.sh
 EXTRA_DIST += %D%/launch.sh %D%/slurm_here.sh
+
+# tests/launch/elastic.test: ranks that outlive others
+check_PROGRAMS += tests/launch/elastic_loop
+tests_launch_elastic_loop_LDADD = libcoll.la
+scripts += %D%/elastic.test

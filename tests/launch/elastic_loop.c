@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* elastic_loop.c - for elastic.test: ranks that go on when some of them die, as an elastic
+ * trainer does.
+ *
+ * elastic_loop STEPS SIZE [PLACE:STEP]...: take so many steps at least, until there are so
+ * many ranks at the end.  A step is a sum over all ranks, and then newcomers may join.
+ * The process that collrun started first in this place (LOCAL_RANK) kills itself in this
+ * step.
+ *
+ * If GATE is set, newcomers join once that file exists; newcomer 1 kills itself while it
+ * waits, and newcomer 2 makes the file.
+ */
+#include "include/coll/coll.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct loop {
+    struct coll_comm *comm;
+    int64_t step; /* the state that newcomers get */
+    int n_steps, want;
+    int dies_in; /* the step in which this process kills itself, or -1 */
+};
+
+static void end(const struct loop *loop, const char *what, int status)
+{
+    fprintf(stderr, "rank %d: %s failed in step %d: %s\n",
+            loop->comm ? coll_comm_rank(loop->comm) : -1, what, (int)loop->step,
+            status ? coll_last_error() : "a wrong result");
+    exit(EXIT_FAILURE);
+}
+
+/* One communicator takes the place of another one, which may have failed. */
+static void replace(struct loop *loop, struct coll_comm *with)
+{
+    coll_comm_destroy(loop->comm);
+    loop->comm = with;
+}
+
+static int is_root(const struct loop *loop)
+{
+    return !coll_comm_rank(loop->comm);
+}
+
+/* Ranks may have seen the failure one step apart: go on with the earlier one. */
+static int mend(struct loop *loop)
+{
+    struct coll_comm *rest;
+    int status =
+        coll_comm_shrink(loop->comm, NULL, 0, COLL_SHRINK_ABORT, &rest);
+
+    if (status)
+        end(loop, "shrink", status);
+    replace(loop, rest);
+    return coll_allreduce(&loop->step, &loop->step, 1, COLL_I64, COLL_MIN,
+                          loop->comm, NULL);
+}
+
+/* Give everybody rank 0's state. */
+static int share(struct loop *loop)
+{
+    return coll_broadcast(&loop->step, &loop->step, 1, COLL_I64, 0, loop->comm,
+                          NULL);
+}
+
+/* A grow that fails has left the old communicator good, unless a rank died. */
+static int grow(struct loop *loop, int n)
+{
+    struct coll_comm *grown;
+    int status = coll_comm_grow(loop->comm, n, NULL, &grown);
+
+    if (status)
+        return coll_comm_async_error(loop->comm);
+    replace(loop, grown);
+    return share(loop);
+}
+
+/* What rank 0 tells the others after each step: newcomers to let in, or -1 to end. */
+static int ask(const struct loop *loop, int32_t *n)
+{
+    const char *gate = getenv("GATE");
+    int n_waiting = 0, status = COLL_OK;
+
+    if (is_root(loop) && (!gate || !access(gate, F_OK)))
+        status = coll_comm_waiting(loop->comm, &n_waiting);
+    if (status)
+        end(loop, "waiting", status);
+    *n = n_waiting;
+    if (loop->step >= loop->n_steps && coll_comm_size(loop->comm) == loop->want)
+        *n = -1;
+    return coll_broadcast(n, n, 1, COLL_I32, 0, loop->comm, NULL);
+}
+
+static int take_step(struct loop *loop, int32_t *n)
+{
+    int64_t sum = coll_comm_rank(loop->comm) + 1, size;
+    int status;
+
+    if (loop->step == loop->dies_in)
+        raise(SIGKILL);
+    status =
+        coll_allreduce(&sum, &sum, 1, COLL_I64, COLL_SUM, loop->comm, NULL);
+    if (status)
+        return status;
+    size = coll_comm_size(loop->comm);
+    if (sum != size * (size + 1) / 2)
+        end(loop, "the sum", 0);
+    loop->step++;
+    return ask(loop, n);
+}
+
+static void run(struct loop *loop, int status)
+{
+    const struct timespec moment = {.tv_nsec = 5000000};
+    int32_t n = 0;
+
+    while (n >= 0) {
+        status = status ? mend(loop) : take_step(loop, &n);
+        if (!status && n > 0)
+            status = grow(loop, n);
+        if (status)
+            n = 0;
+        nanosleep(&moment, NULL);
+    }
+}
+
+/* Join as a rank or as a newcomer, to whom the state is given.  Returns the status of the
+ * communicator. */
+static int join(struct loop *loop)
+{
+    const char *newcomer = getenv("COLLRUN_NEWCOMER"), *gate = getenv("GATE");
+    int status;
+
+    if (gate && newcomer && !strcmp(newcomer, "1"))
+        alarm(1);
+    else if (gate && newcomer)
+        close(open(gate, O_CREAT | O_WRONLY, 0600));
+    status = coll_comm_create_env(&loop->comm, NULL);
+    if (status)
+        end(loop, "create", status);
+    if (!newcomer)
+        return COLL_OK;
+    loop->dies_in = -1;
+    return share(loop);
+}
+
+int main(int argc, char **argv)
+{
+    struct loop loop = {
+        .n_steps = atoi(argv[1]), .want = atoi(argv[2]), .dies_in = -1};
+    const char *place = getenv("LOCAL_RANK");
+
+    for (int i = 3; place && i < argc; i++)
+        if (atoi(argv[i]) == atoi(place))
+            loop.dies_in = atoi(strchr(argv[i], ':') + 1);
+    run(&loop, join(&loop));
+    printf("rank %d of %d in place %s has ended, %s\n",
+           coll_comm_rank(loop.comm), coll_comm_size(loop.comm), place,
+           getenv("COLLRUN_NEWCOMER") ? "a newcomer" : "from the beginning");
+    return coll_comm_destroy(loop.comm) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_place.c - the run's name, and which of the job's ranks start on this machine. */
+#include "tools/collrun_hosts.h"
+#include "tools/collrun_job.h"
+#include "tools/collrun_nodes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+int place_name_run(const struct options *options, char name[PLACE_RUN_ID])
+{
+    const char *given = options->run_id          ? options->run_id
+                        : options->endpoint_host ? "none"
+                                                 : NULL;
+    unsigned char bytes[8];
+
+    if (given) {
+        snprintf(name, PLACE_RUN_ID, "%s", given);
+        return 0;
+    }
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        complain("cannot prepare the job: %s", strerror(errno));
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* A rank started by another launcher gets its number from that launcher's variables. */
+static int number_by_launcher(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK",
+                                        "PMI_RANK", "SLURM_PROCID"};
+    const char *text = NULL;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !text; i++)
+        text = getenv(names[i]);
+    return text ? atoi(text) : -1;
+}
+
+/* Run as one rank started by srun or mpirun, which sees the GPUs of its host's slots. */
+static int find_place_within(struct job *job, const struct options *options)
+{
+    char *list = options->slots ? strdup(options->slots) : NULL;
+    const char *slots;
+
+    job->first = number_by_launcher();
+    job->size = options->is_within;
+    if (job->first < 0 || job->first >= job->size) {
+        complain("the launcher has told no number of a rank below %d",
+                 job->size);
+        return EXIT_FAILURE;
+    }
+    slots = list ? hosts_find_slots(list, job->first) : NULL;
+    if (slots && *slots)
+        setenv("CUDA_VISIBLE_DEVICES", slots, 1);
+    free(list);
+    return 0;
+}
+
+int place_find(struct job *job, const struct options *options)
+{
+    int status;
+
+    job->size = job->n;
+    if (options->is_within)
+        return find_place_within(job, options);
+    if (!options->endpoint_host)
+        return 0;
+    status = nodes_meet(options, job->setting.run_id, &job->nodes);
+    if (status)
+        return status;
+    job->first = job->nodes->order.first;
+    job->size = job->nodes->order.size;
+    if (job->nodes->order.node)
+        job->restarts.most = job->nodes->order.max_restarts;
+    return 0;
+}
