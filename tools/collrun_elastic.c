@@ -22,6 +22,13 @@ struct census {
     int n_done;    /* ranks that have ended with success */
 };
 
+/* A newcomer whose group could not be made may have come back to the lobby. */
+static int is_waiting(const struct job *job, const struct rank *rank)
+{
+    return rank->is_waiting ||
+           (rank->newcomer && lobby_has(job->lobby, rank->newcomer));
+}
+
 static struct census count(const struct job *job)
 {
     struct census c = {0};
@@ -30,7 +37,7 @@ static struct census count(const struct job *job)
         const struct rank *rank = &job->ranks[r];
 
         if (!rank->has_ended)
-            *(rank->is_waiting ? &c.n_waiting : &c.n_members) += 1;
+            *(is_waiting(job, rank) ? &c.n_waiting : &c.n_members) += 1;
         else if (rank->how)
             c.n_vacant++;
         else

@@ -91,6 +91,15 @@ static int count(const struct lobby *lobby, int state)
     return n;
 }
 
+int lobby_has(const struct lobby *lobby, int newcomer)
+{
+    const struct guest *g = lobby->guests;
+
+    while (g && (g->state != WAITING || g->newcomer != newcomer))
+        g = g->next;
+    return g != NULL;
+}
+
 /* Drop the strangers whose time is over. */
 static void drop_strangers(struct lobby *lobby)
 {

@@ -20,6 +20,9 @@ void lobby_close(struct lobby *lobby); /* NULL: does nothing */
 /* Return a descriptor that is readable when lobby_hear() has something to do. */
 int lobby_fd(const struct lobby *lobby);
 
+/* Does this newcomer wait here? */
+int lobby_has(const struct lobby *lobby, int newcomer);
+
 /* Serve those who have sent something: 1 and a newcomer that has got a seat in a group of
  * ranks; 0 nothing more. */
 int lobby_hear(struct lobby *lobby, int *newcomer);

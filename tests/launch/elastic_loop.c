@@ -8,7 +8,8 @@
  * step.
  *
  * If GATE is set, newcomers join once that file exists; newcomer 1 kills itself while it
- * waits, and newcomer 2 makes the file.
+ * waits, and newcomer 2 makes the file.  If END is set, the loop goes on until that file
+ * exists.
  */
 #include "include/coll/coll.h"
 
@@ -84,7 +85,7 @@ static int grow(struct loop *loop, int n)
 /* What rank 0 tells the others after each step: newcomers to let in, or -1 to end. */
 static int ask(const struct loop *loop, int32_t *n)
 {
-    const char *gate = getenv("GATE");
+    const char *gate = getenv("GATE"), *end_file = getenv("END");
     int n_waiting = 0, status = COLL_OK;
 
     if (is_root(loop) && (!gate || !access(gate, F_OK)))
@@ -92,7 +93,9 @@ static int ask(const struct loop *loop, int32_t *n)
     if (status)
         end(loop, "waiting", status);
     *n = n_waiting;
-    if (loop->step >= loop->n_steps && coll_comm_size(loop->comm) == loop->want)
+    if (loop->step >= loop->n_steps &&
+        coll_comm_size(loop->comm) == loop->want &&
+        (!end_file || !access(end_file, F_OK)))
         *n = -1;
     return coll_broadcast(n, n, 1, COLL_I32, 0, loop->comm, NULL);
 }
@@ -111,7 +114,10 @@ static int take_step(struct loop *loop, int32_t *n)
     size = coll_comm_size(loop->comm);
     if (sum != size * (size + 1) / 2)
         end(loop, "the sum", 0);
-    loop->step++;
+    if (++loop->step == 1 && is_root(loop)) {
+        puts("all have begun");
+        fflush(stdout);
+    }
     return ask(loop, n);
 }
 
@@ -141,7 +147,10 @@ static int join(struct loop *loop)
         alarm(1);
     else if (gate && newcomer)
         close(open(gate, O_CREAT | O_WRONLY, 0600));
-    status = coll_comm_create_env(&loop->comm, NULL);
+    do /* a rank may die while it lets this one in */
+        status = coll_comm_create_env(&loop->comm, NULL);
+    while (newcomer &&
+           (status == COLL_ERR_PEER || status == COLL_ERR_BOOTSTRAP));
     if (status)
         end(loop, "create", status);
     if (!newcomer)
