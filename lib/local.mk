@@ -12,6 +12,8 @@ libcore_la_LIBADD = $(HWLOC_LIBS) $(JANSSON_LIBS) $(SODIUM_LIBS) \
 libcore_la_SOURCES = \
 	%D%/trace/history.c %D%/trace/history.h \
 	%D%/trace/log.c %D%/trace/log.h %D%/trace/log_queue.c \
+	%D%/trace/metrics.c %D%/trace/metrics.h \
+	%D%/trace/rank_file.c %D%/trace/rank_file.h \
 	%D%/trace/recorder.c %D%/trace/recorder.h \
 	%D%/trace/profile.c %D%/trace/timeline.c %D%/trace/trace.c \
 	%D%/trace/trace.h \

@@ -290,10 +290,11 @@ static int has_terminal(int rank)
 static void set_signals(const struct job *job)
 {
     const char *history = getenv("COLL_HISTORY");
+    const char *metrics = getenv("COLL_METRICS");
 
     sigaction(SIGCHLD, &job->inherited->child, NULL);
     sigaction(SIGPIPE, &job->inherited->pipe, NULL);
-    if (history && *history)
+    if ((history && *history) || (metrics && *metrics))
         signal(SIGUSR2, SIG_IGN);
     sigprocmask(SIG_SETMASK, &job->inherited->mask, NULL);
 }

@@ -9,7 +9,7 @@
  *    acquire may read `failure.text`, which is not written again.
  *  - `calls` is written by the owner (lib/run/owner.h) and read by the reactor, which
  *    answers other ranks' questions from it.
- *  - `recorder` is under the recorder's lock (lib/trace/recorder.h).
+ *  - `records.recorder` is under the recorder's lock (lib/trace/recorder.h).
  *  - all else is the owner's.
  */
 #ifndef COLL_LIB_COMM_COMM_H
@@ -103,6 +103,13 @@ struct coll__calls {
     _Atomic(const char *) apart;
 };
 
+/* What is recorded of it: records.c. */
+struct coll__records {
+    struct coll__recorder recorder; /* COLL_HISTORY */
+    int metrics;                    /* COLL_METRICS: its number in metrics.h */
+    int is_counted; /* among the communicators for which SIGUSR2 is handled */
+};
+
 /* How far its destruction has come: destroy.c. */
 struct coll__ending {
     int is_released; /* all ranks have sent their final check; now all go */
@@ -155,7 +162,7 @@ struct coll_comm {
     struct coll__failure failure;
     struct coll__lost lost;
     struct coll__calls calls;
-    struct coll__recorder recorder;
+    struct coll__records records;
     struct coll__patience patience;
     struct coll__ending ending;
     struct coll__run *run;       /* lib/run's state */

@@ -13,9 +13,9 @@
 #include "lib/comm/attachment.h"
 #include "lib/comm/destroy.h"
 #include "lib/comm/fail.h"
-#include "lib/comm/history_signal.h"
 #include "lib/comm/links.h"
 #include "lib/comm/members.h"
+#include "lib/comm/records.h"
 #include "lib/comm/stall.h"
 #include "lib/price/select.h"
 #include "lib/proof/plan_set.h"
@@ -265,7 +265,7 @@ void coll__comm_free(struct coll_comm *comm)
         coll__trace_write();
     }
     coll__deferred_count(comm, -1);
-    coll__history_remove(comm);
+    coll__records_remove(comm);
     coll__attachments_step(LIFE_FREE, comm);
     coll__comm_links_close(comm, 0);
     free(comm->links.trial);
@@ -367,7 +367,7 @@ static int finish(struct coll_comm *comm, int rc,
         rc = coll__attachments_step(LIFE_SETTLE, comm);
     if (rc)
         goto fail_ctrl;
-    coll__history_add(comm);
+    coll__records_add(comm);
     *out = comm;
     return COLL_OK;
 

@@ -53,7 +53,7 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
     if (!coll__comm_note_failure(comm, status, text))
         return;
     log_info("comm", "failed: %s", text);
-    coll__recorder_write(&comm->recorder);
+    coll__recorder_write(&comm->records.recorder);
 }
 
 int coll__comm_status(struct coll_comm *comm)
@@ -80,7 +80,7 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
                               memory_order_relaxed);
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
-        coll__recorder_write(&comm->recorder);
+        coll__recorder_write(&comm->records.recorder);
     }
     rc = coll__comm_status(comm);
     atomic_fetch_sub_explicit(&comm->failure.n_telling, 1,

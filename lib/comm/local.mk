@@ -11,10 +11,10 @@ libcore_la_SOURCES += \
 	%D%/deferred.c \
 	%D%/destroy.c %D%/destroy.h \
 	%D%/fail.c %D%/fail.h \
-	%D%/history_signal.c %D%/history_signal.h \
 	%D%/links.c %D%/links.h \
 	%D%/measure.c \
 	%D%/members.c %D%/members.h \
 	%D%/prices.c %D%/prices.h \
+	%D%/records.c %D%/records.h \
 	%D%/shrink.c %D%/shrink.h %D%/split.c %D%/split.h \
 	%D%/stall.c %D%/stall.h

@@ -81,6 +81,7 @@ static void trace(const struct coll_request *request)
                      ? 0 /* its token is nobody's */
                      : coll__problem_bytes(&request->problem),
         .n_ranks = comm->size,
+        .metrics = comm->records.metrics,
         .user_tag = request->call.user_tag,
         .algorithm = request->algorithm,
         .transports = comm->links.names,
@@ -89,8 +90,8 @@ static void trace(const struct coll_request *request)
         .ended = coll__now(),
     };
 
-    coll__recorder_ended(&request->call.comm->recorder, &request->call.sig,
-                         op.ended);
+    coll__recorder_ended(&request->call.comm->records.recorder,
+                         &request->call.sig, op.ended);
     if (request->called && request->call.sig.series != SERIES_COMPARED)
         coll__trace_note(&op);
 }
@@ -216,7 +217,7 @@ int coll__request_start(struct coll_request *request)
     if (!request->call.is_p2p) {
         set_seq(request);
         if (coll__trace_is_on())
-            coll__recorder_called(&comm->recorder, &request->call.sig,
+            coll__recorder_called(&comm->records.recorder, &request->call.sig,
                                   request->called);
         coll__history_start(history_of(request), &request->call.sig,
                             request->call.user_tag);
@@ -519,6 +520,7 @@ int coll__request_wait(struct coll_request *request, double timeout)
         }
     }
     if (since)
-        coll__trace_waited(coll__now() - since);
+        coll__trace_waited(comm->records.metrics, request->problem.collective,
+                           coll__now() - since);
     return coll__request_result(request);
 }

@@ -3,16 +3,15 @@
  *
  * Any thread may read a history at any time.  So the thread that finds that a
  * communicator has failed writes the file, whatever the caller is doing; after a SIGUSR2
- * the reactor's thread does (lib/comm/history_signal.c).  A program may exit as soon as
+ * the reactor's thread does (lib/comm/records.c).  A program may exit as soon as
  * it sees the failure: a failure that is not in the file yet is written at the exit.
- * The file is written under another name and renamed, so readers see all of it.
  */
 #include "lib/trace/recorder.h"
 #include "lib/trace/log.h"
+#include "lib/trace/rank_file.h"
 #include "lib/trace/trace.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
-#include "lib/util/text.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
@@ -29,8 +28,8 @@ static struct coll__lock lock = COLL__LOCK(forget);
 /* Under it. */
 static struct {
     struct coll__recorder *first;
-    char path[PATH_MAX - 8]; /* "" where nothing is to be written */
-    int rank, size;          /* that name it */
+    struct coll__rank_file file; /* no path: nothing is to be written */
+    int rank, size;              /* that name it */
 } recorder;
 
 /* ---- the file ---------------------------------------------------------------- */
@@ -141,11 +140,12 @@ static void put_comm(FILE *file, struct coll__recorder *r)
     fprintf(file, "]}");
 }
 
-static void put_all(FILE *file)
+static void put_all(FILE *file, const void *arg)
 {
     char host[64] = "";
     struct timespec t;
 
+    (void)arg;
     gethostname(host, sizeof(host) - 1);
     clock_gettime(CLOCK_REALTIME, &t);
     fprintf(file,
@@ -162,55 +162,13 @@ static void put_all(FILE *file)
     fprintf(file, "]}\n");
 }
 
-/* Name the unfinished file so that the pattern "FILE.*" does not match it. */
-static void name_half(const char *path, char half[PATH_MAX])
-{
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash + 1 - path) : 0;
-
-    snprintf(half, PATH_MAX, "%.*s.%s.new", n, path, path + n);
-}
-
-/* Write the file under another name, and rename it.  Returns 0, or -1 and errno. */
-static int write_file(void)
-{
-    char path[PATH_MAX];
-    FILE *file;
-    int is_bad;
-
-    name_half(recorder.path, path);
-    file = fopen(path, "we");
-    if (!file)
-        return -1;
-    put_all(file);
-    is_bad = ferror(file);
-    if (fclose(file) || is_bad || rename(path, recorder.path)) {
-        int err = errno;
-
-        unlink(path);
-        errno = err;
-        return -1;
-    }
-    return 0;
-}
-
 /* Locked. */
 static void write_locked(void)
 {
-    locale_t before;
-
-    if (!*recorder.path || !recorder.first)
-        return;
-    before = coll__points();
-    if (write_file())
-        log_warn("trace",
-                 "cannot write %s: %s; free some disk space, or set "
-                 "COLL_HISTORY to another file",
-                 recorder.path, strerror(errno));
-    else
+    if (*recorder.file.path && recorder.first &&
+        coll__rank_file_write(&recorder.file, put_all, NULL))
         log_info("trace", "the last calls are in %s; see coll_history",
-                 recorder.path);
-    coll__points_end(before);
+                 recorder.file.path);
 }
 
 void coll__recorder_write(struct coll__recorder *r)
@@ -255,31 +213,10 @@ static void have_exit(void) { atexit(write_at_exit); }
 static void forget(void)
 {
     recorder.first = NULL;
-    recorder.path[0] = '\0';
+    recorder.file.path[0] = '\0';
 }
 
 /* ---- which communicators ------------------------------------------------------- */
-
-/* Note the absolute path, since the program may change its working directory.  Returns 0,
- * or -1 and errno. */
-static int note_path(const char *path, int rank, int size)
-{
-    char folder[PATH_MAX] = "";
-    int n;
-
-    if (*path != '/' && !getcwd(folder, sizeof(folder)))
-        return -1;
-    coll__lock(&lock);
-    n = snprintf(recorder.path, sizeof(recorder.path), "%s%s%s", folder,
-                 *folder ? "/" : "", path);
-    if (n >= (int)sizeof(recorder.path))
-        recorder.path[0] = '\0';
-    recorder.rank = rank;
-    recorder.size = size;
-    coll__unlock(&lock);
-    errno = ENAMETOOLONG;
-    return *recorder.path ? 0 : -1;
-}
 
 /* Remove the file of an earlier job.  But if the launcher restarted the ranks, the file
  * tells why the last run failed: keep it, as run0.FILE.RANK after the first run. */
@@ -302,52 +239,29 @@ static void clear(const char *path)
     unlink(path);
 }
 
-static int cannot_write(const char *path)
-{
-    log_error("trace", "COLL_HISTORY: cannot write %s: %s; name another file",
-              path, strerror(errno));
-    return COLL_ERR_INVALID;
-}
-
 int coll__recorder_open(int rank, int size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const char *text = coll__param_text(PARAM_HISTORY);
-    char path[PATH_MAX], probe[PATH_MAX];
-    FILE *file;
+    struct coll__rank_file file;
+    int rc;
 
-    if (!*text || *recorder.path)
+    if (!coll__param_is_set(PARAM_HISTORY) || coll__recorder_is_on())
         return COLL_OK;
-    if (!coll__trace_path(text, rank, path)) {
-        size_t len = strlen(path);
-
-        snprintf(path + len, sizeof(path) - len, ".%d", rank);
-    }
-    name_half(path, probe);
-    file = fopen(probe, "we");
-    if (!file)
-        return cannot_write(path);
-    fclose(file);
-    unlink(probe);
-    clear(path);
-    if (note_path(path, rank, size))
-        return cannot_write(path);
+    rc = coll__rank_file_open(PARAM_HISTORY, rank, &file);
+    if (rc)
+        return rc;
+    clear(file.path);
+    coll__lock(&lock);
+    recorder.file = file;
+    recorder.rank = rank;
+    recorder.size = size;
+    coll__unlock(&lock);
     pthread_once(&once, have_exit);
     coll__trace_times();
     return COLL_OK;
 }
 
-int coll__recorder_is_on(void) { return *recorder.path != '\0'; }
-
-int coll__recorder_is_used(void)
-{
-    int is_used;
-
-    coll__lock(&lock);
-    is_used = recorder.first != NULL;
-    coll__unlock(&lock);
-    return is_used;
-}
+int coll__recorder_is_on(void) { return *recorder.file.path != '\0'; }
 
 void coll__recorder_add(struct coll__recorder *r,
                         const struct coll__recorded *what)

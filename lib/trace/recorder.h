@@ -42,9 +42,8 @@ struct coll__recorder {
  */
 int coll__recorder_open(int rank, int size);
 
-/* Is COLL_HISTORY set?  Is any communicator recorded? */
+/* Is COLL_HISTORY set? */
 int coll__recorder_is_on(void);
-int coll__recorder_is_used(void);
 
 /* Record a communicator from now on; stop recording it, also in a child. */
 void coll__recorder_add(struct coll__recorder *recorder,

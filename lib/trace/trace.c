@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.c - what is traced, and the lock of the profile and the timeline. */
+/* trace.c - what is traced, and the lock of the profile, the timeline and the metrics. */
 #include "lib/trace/trace.h"
 #include "lib/trace/log.h"
+#include "lib/trace/metrics.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -100,6 +101,24 @@ static int open_timeline(int rank)
     return COLL_OK;
 }
 
+static int open_metrics(int rank)
+{
+    int rc;
+
+    if (!coll__param_is_set(PARAM_METRICS))
+        return COLL_OK;
+    rc = coll__metrics_open(rank);
+    if (rc == COLL_OK)
+        add_flag(TRACE_METRICS);
+    return rc;
+}
+
+static void write_at_exit(void)
+{
+    coll__trace_write();
+    coll__metrics_write();
+}
+
 int coll__trace_open(int rank, int n_ranks)
 {
     int rc = COLL_OK;
@@ -110,8 +129,10 @@ int coll__trace_open(int rank, int n_ranks)
         rc = open_profile(rank, n_ranks);
         if (rc == COLL_OK)
             rc = open_timeline(rank);
-        if (has(TRACE_PROFILE))
-            atexit(coll__trace_write);
+        if (rc == COLL_OK)
+            rc = open_metrics(rank);
+        if (has(TRACE_PROFILE | TRACE_METRICS))
+            atexit(write_at_exit);
         is_open = rc == COLL_OK;
     }
     coll__unlock(&lock);
@@ -124,22 +145,28 @@ void coll__trace_times(void) { add_flag(TRACE_TIMES); }
 
 void coll__trace_note(const struct coll__traced *op)
 {
-    if (!has(TRACE_PROFILE | TRACE_TIMELINE))
+    if (!has(TRACE_PROFILE | TRACE_TIMELINE | TRACE_METRICS))
         return;
     coll__lock(&lock);
     if (has(TRACE_PROFILE))
         coll__profile_note(op);
+    if (has(TRACE_METRICS))
+        coll__metrics_note(op);
     if (has(TRACE_TIMELINE) && coll__timeline_note(op))
         stop(TRACE_TIMELINE, "COLL_TIMELINE", errno);
     coll__unlock(&lock);
 }
 
-void coll__trace_waited(double seconds)
+void coll__trace_waited(int metrics, enum coll_collective collective,
+                        double seconds)
 {
-    if (!has(TRACE_PROFILE))
+    if (!has(TRACE_PROFILE | TRACE_METRICS))
         return;
     coll__lock(&lock);
-    coll__profile_waited(seconds);
+    if (has(TRACE_PROFILE))
+        coll__profile_waited(seconds);
+    if (has(TRACE_METRICS))
+        coll__metrics_waited(metrics, collective, seconds);
     coll__unlock(&lock);
 }
 
@@ -149,6 +176,35 @@ void coll__trace_write(void)
     if (has(TRACE_PROFILE) && coll__profile_write())
         stop(TRACE_PROFILE, "COLL_PROFILE", errno);
     coll__unlock(&lock);
+}
+
+/* ---- metrics ------------------------------------------------------------------ */
+
+int coll__metrics_is_on(void) { return has(TRACE_METRICS) != 0; }
+
+int coll__metrics_add(const char *id, int size)
+{
+    int number = 0;
+
+    coll__lock(&lock);
+    if (has(TRACE_METRICS))
+        number = coll__metrics_number(id, size);
+    coll__unlock(&lock);
+    return number;
+}
+
+/* The counters are copied, so that no operation waits while the file is written. */
+void coll__metrics_write(void)
+{
+    struct coll__metrics *copy = NULL;
+
+    coll__lock(&lock);
+    if (has(TRACE_METRICS))
+        copy = coll__metrics_copy();
+    coll__unlock(&lock);
+    if (copy && !coll__metrics_put(copy)) /* it has said why */
+        atomic_fetch_and_explicit(&coll__trace_flags, ~TRACE_METRICS,
+                                  memory_order_relaxed);
 }
 
 /* ---- the caller's own rows --------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.h - the times of this process's operations: COLL_PROFILE's table and
- * COLL_TIMELINE's file.
+/* trace.h - the times of this process's operations: COLL_PROFILE's table, COLL_TIMELINE's
+ * file and COLL_METRICS's counters.
  *
- * While both are off, an operation costs one load and one branch more.  If one is on, it
+ * While all are off, an operation costs one load and one branch more.  If one is on, it
  * costs two reads of the clock and a lock; the timeline also costs a write of about 500
  * bytes.
  *
@@ -18,7 +18,12 @@
 
 #include <stdatomic.h>
 
-enum { TRACE_PROFILE = 1, TRACE_TIMELINE = 2, TRACE_TIMES = 4 };
+enum {
+    TRACE_PROFILE = 1,
+    TRACE_TIMELINE = 2,
+    TRACE_TIMES = 4,
+    TRACE_METRICS = 8
+};
 
 extern atomic_int coll__trace_flags __attribute__((visibility("hidden")));
 
@@ -34,6 +39,7 @@ struct coll__traced {
     enum coll_type type;
     size_t count, bytes; /* of the call, as its caller gave them */
     int n_ranks;
+    int metrics;            /* its communicator's number in metrics.h */
     uint64_t user_tag;      /* its caller's; 0 if there is none */
     const char *algorithm;  /* borrowed */
     const char *transports; /* "self,shm"; borrowed */
@@ -42,10 +48,10 @@ struct coll__traced {
     double called, begun, ended;
 };
 
-/* Read COLL_PROFILE and COLL_TIMELINE and open their files, when the process makes its
- * first communicator, whose rank names them.
+/* Read COLL_PROFILE, COLL_TIMELINE and COLL_METRICS and open their files, when the process
+ * makes its first communicator, whose rank names them.
  *
- * Result:    COLL_OK, also if both are off.
+ * Result:    COLL_OK, also if all are off.
  * Errors:    COLL_ERR_INVALID, logged: a file cannot be written.
  * Threads:   any.
  */
@@ -58,10 +64,11 @@ int coll__trace_path(const char *text, int rank, char *path);
 /* Have operations read the clock, for recorder.c. */
 void coll__trace_times(void);
 
-/* note: note an operation that has ended.  waited: note how long a caller has
- * waited. */
+/* note: note an operation that has ended.  waited: note how long a caller has waited for
+ * an operation; metrics: its communicator's number. */
 void coll__trace_note(const struct coll__traced *op);
-void coll__trace_waited(double seconds);
+void coll__trace_waited(int metrics, enum coll_collective collective,
+                        double seconds);
 
 /* Write the profile now; it is also written at the program's exit. */
 void coll__trace_write(void);

@@ -110,6 +110,10 @@ enum coll__param_kind {
       "write each rank's last calls to this file, as JSON for coll_history, "  \
       "when a communicator fails and at a SIGUSR2; %r in its name is the "     \
       "rank, or .RANK is added")                                               \
+    X(METRICS, PARAM_TEXT, "", NULL,                                           \
+      "write each rank's calls, bytes, time and waiting of each routine to "   \
+      "this file in Prometheus' text form, every 10 s, at a SIGUSR2 and at "   \
+      "the end; %r in its name is the rank, or .RANK is added")                \
     X(LIBRARY, PARAM_TEXT, "", NULL,                                           \
       "the libcoll.so that the Python package loads")
 

@@ -7,4 +7,4 @@ endif
 check_PROGRAMS += tests/trace/trace_probe
 tests_trace_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_trace_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
-scripts += %D%/trace.sh %D%/history.sh
+scripts += %D%/trace.sh %D%/history.sh %D%/metrics.sh
