@@ -346,10 +346,11 @@ static const struct program program = {
         "same stream.\nRank 0 reads standard input, and has the terminal if "
         "standard output is one.\n\n"
         "A rank that fails ends the job, unless --min-np allows for it: the "
-        "others have 2 s to report, then "
-        "get TERM, and\nKILL 2 s later (10 s after a TERM to collrun).  The "
-        "exit status is that of the\nfailed rank; 128 + the signal that killed "
-        "it; or 127 or 126 when PROGRAM is not\nfound or cannot be run.\n",
+        "others have\n2 s to report, then get TERM, and KILL 2 s later (10 s "
+        "after a TERM to collrun).\nThe exit status is that of the failed "
+        "rank; "
+        "128 + the signal that killed it; or\n127 or 126 when PROGRAM is not "
+        "found or cannot be run.\n",
     .options = options,
     .hints = foreign,
     .most_words = -1,

@@ -548,6 +548,10 @@ int coll_comm_create_handles(struct coll_comm **comm, int nranks,
  * Without a launcher the communicator has a single rank.  If COLL_BOOTSTRAP is
  * set, the launcher that it names is used.
  *
+ * In a process that collrun --min-np has started in place of a dead rank, the call
+ * waits, without a deadline, until the ranks let it in by coll_comm_grow(); *comm is
+ * what they get.  It may be called again if a rank died meanwhile.
+ *
  * Shapes:    config may be NULL for the defaults.
  * Result:    *comm is ready for operations.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
@@ -556,10 +560,11 @@ int coll_comm_create_handles(struct coll_comm **comm, int nranks,
  *            set of variables that is not complete, such as RANK without
  *            WORLD_SIZE.  COLL_ERR_INVALID is also the error in a program that
  *            a rank has started: it inherits the launcher's variables but is
- *            no rank.  COLL_BOOTSTRAP=single lets it run alone.
+ *            no rank.  COLL_BOOTSTRAP=single lets it run alone.  COLL_ERR_ABORTED:
+ *            the launcher has gone while this process waited to be let in.
  * Threads:   Any.
  * Cost:      As coll_comm_create().
- * See:       coll_comm_create(), collrun(1), coll-variables(7).
+ * See:       coll_comm_create(), coll_comm_waiting(), collrun(1), coll-variables(7).
  */
 int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config);
