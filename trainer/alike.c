@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alike.c - compare the options of all ranks: each option becomes one number.
+/* alike.c - compare the options and the models of all ranks: each option, and each
+ * layer, becomes one number.
  */
 #include "trainer/alike.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
+#include "trainer/model.h"
 #include "trainer/rng.h"
 
 #include <stdlib.h>
@@ -103,4 +105,47 @@ int args_check_alike(const struct args *args, struct ddp *ddp)
                                        "start all ranks with the same "
                                        "options",
                                        coll_train.options[differs].name);
+}
+
+/* Return a number that identifies a layer's kind and shapes. */
+static uint64_t signature(const struct layer *l)
+{
+    const int words[] = {(int)l->spec.kind, l->spec.kernel,  l->spec.stride,
+                         l->spec.pad,       l->spec.relu,    l->spec.from,
+                         l->spec.plus,      l->in.channels,  l->in.height,
+                         l->in.width,       l->out.channels, l->out.height,
+                         l->out.width};
+    uint64_t sum = 1;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        sum = rng_key(sum, (uint64_t)(uint32_t)words[i]);
+    return sum;
+}
+
+int model_check_alike(const struct model *m, struct ddp *ddp)
+{
+    uint64_t n = (uint64_t)model_n_layers(m), *words;
+    size_t differs = 0;
+    int st = ddp_compare_words(ddp, &n, 1, &differs);
+
+    if (st)
+        return -1;
+    if (differs == 0)
+        return train_refuse("the ranks have models with different numbers of "
+                            "layers (here %llu); start all ranks with the same "
+                            "options",
+                            (unsigned long long)n);
+    words = malloc(n * sizeof(*words));
+    if (!words)
+        return train_fail("out of memory for %llu layers",
+                          (unsigned long long)n);
+    for (uint64_t i = 0; i < n; i++)
+        words[i] = signature(model_layer(m, (int)i));
+    st = ddp_compare_words(ddp, words, n, &differs);
+    free(words);
+    if (!st && differs < n)
+        st = train_refuse("layer %zu (%s) is not the same on all ranks; start "
+                          "all with the same flags and data",
+                          differs, model_layer(m, (int)differs)->ops->name);
+    return st;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alike.h - check that all ranks were given the same options. */
+/* alike.h - check that all ranks have the same options and the same model. */
 #ifndef COLL_TRAINER_ALIKE_H
 #define COLL_TRAINER_ALIKE_H
 
 #include "trainer/args.h"
 #include "trainer/ddp.h"
+#include "trainer/model.h"
 
 /* Compare the options that decide a run's results; every rank calls it.
  *
@@ -15,5 +16,11 @@
  *            that differs.
  */
 int args_check_alike(const struct args *args, struct ddp *ddp);
+
+/* Check that all ranks have this model, layer by layer; every rank calls it.
+ *
+ * Result:    as of args_check_alike(), naming the first layer that differs.
+ */
+int model_check_alike(const struct model *m, struct ddp *ddp);
 
 #endif

@@ -4,7 +4,6 @@
 #include "coll/coll.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
-#include "trainer/rng.h"
 
 #include <limits.h>
 #include <math.h>
@@ -451,22 +450,7 @@ int ddp_spread(struct ddp *d, const float *whole, float *own)
     return 0;
 }
 
-/* ---- the same model everywhere ---- */
-
-/* Return a number that identifies a layer's kind and shapes. */
-static uint64_t signature(const struct layer *l)
-{
-    const int words[] = {(int)l->spec.kind, l->spec.kernel,  l->spec.stride,
-                         l->spec.pad,       l->spec.relu,    l->spec.from,
-                         l->spec.plus,      l->in.channels,  l->in.height,
-                         l->in.width,       l->out.channels, l->out.height,
-                         l->out.width};
-    uint64_t sum = 1;
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        sum = rng_key(sum, (uint64_t)(uint32_t)words[i]);
-    return sum;
-}
+/* ---- words ---- */
 
 int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
                       size_t *differs)
@@ -491,36 +475,6 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
     free(both);
     return st;
 }
-
-int ddp_check_model(struct ddp *d, const struct model *m)
-{
-    uint64_t n = (uint64_t)model_n_layers(m), *words;
-    size_t differs = 0;
-    int st = ddp_compare_words(d, &n, 1, &differs);
-
-    if (st)
-        return -1;
-    if (differs == 0)
-        return train_refuse("the ranks have models with different numbers of "
-                            "layers (here %llu); start all ranks with the same "
-                            "options",
-                            (unsigned long long)n);
-    words = malloc(n * sizeof(*words));
-    if (!words)
-        return train_fail("out of memory for %llu layers",
-                          (unsigned long long)n);
-    for (uint64_t i = 0; i < n; i++)
-        words[i] = signature(model_layer(m, (int)i));
-    st = ddp_compare_words(d, words, n, &differs);
-    free(words);
-    if (!st && differs < n)
-        st = train_refuse("layer %zu (%s) is not the same on all ranks; start "
-                          "all with the same flags and data",
-                          differs, model_layer(m, (int)differs)->ops->name);
-    return st;
-}
-
-/* ---- words ---- */
 
 int ddp_share_floats(struct ddp *d, float *values, size_t n)
 {

@@ -105,9 +105,6 @@ const char *ddp_transports(const struct ddp *d);
 int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
                       size_t *differs);
 
-/* Check that all ranks have this model, layer by layer. */
-int ddp_check_model(struct ddp *d, const struct model *m);
-
 /* Cut the model's gradients into buckets, without communication.  The last
  * bucket may be smaller.
  *

@@ -59,6 +59,7 @@ libtrainer_la_SOURCES = \
 	%D%/test.c \
 	%D%/threads.c %D%/threads.h tools/common/cores.h \
 	%D%/train.c %D%/train.h \
+	%D%/train_divide.c \
 	%D%/train_state.c %D%/train_state.h \
 	%D%/watch.c %D%/watch.h \
 	%D%/wire.c %D%/wire.h

@@ -18,7 +18,6 @@
 #include "trainer/threads.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
-#include "trainer/wire.h"
 
 #include <math.h>
 #include <signal.h>
@@ -27,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_BUCKET 1 /* MiB, as in PyTorch */
 #define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
 
 static double now(void)
@@ -42,19 +40,14 @@ static double now(void)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Return the number of images of all ranks in a step. */
-static size_t global_batch(const struct trainer *t)
-{
-    return t->args->batch_size * t->args->accum * (size_t)t->ddp->size;
-}
-
 static int load_data(struct trainer *t, int status)
 {
     int is_bench = t->args->synthetic;
     const struct data_config config = {
         .name = t->args->dataset,
         .dir = t->args->data_dir,
-        .limit_train = is_bench ? global_batch(t) : t->args->limit_train,
+        .limit_train =
+            is_bench ? trainer__global_batch(t) : t->args->limit_train,
         .limit_test = is_bench ? 1 : t->args->limit_test,
         .seed = t->args->seed,
         .channels = t->desc->in.channels,
@@ -78,29 +71,6 @@ static int choose_chunk(size_t batch)
     size_t passes = (batch + MAX_CHUNK - 1) / MAX_CHUNK;
 
     return (int)((batch + passes - 1) / passes);
-}
-
-static enum wire wire_of(const struct args *args)
-{
-    return args->fp16_allreduce   ? WIRE_F16
-           : args->bf16_allreduce ? WIRE_BF16
-                                  : WIRE_F32;
-}
-
-static void cut_blocks(struct trainer *t)
-{
-    const struct args *a = t->args;
-    struct blocks_config config = {
-        .deterministic = a->deterministic,
-        .is_rounded = wire_of(a) != WIRE_F32,
-        .n_ranks = t->ddp->size,
-        .batch = a->batch_size,
-        .accum = a->accum,
-        .needs_batch = model_needs_batch(t->desc),
-        .is_ragged = a->drop_last_off,
-    };
-
-    blocks_cut(&t->blocks, &config);
 }
 
 /* With blocks, each block is computed by itself. */
@@ -134,33 +104,11 @@ static int make_models(struct trainer *t)
         return train_fail("out of memory for %zu labels; lower "
                           "--test-batch-size",
                           test_chunk);
-    if (blocks_init(&t->blocks, t->device, model_n_params(t->model)))
-        return -1;
     /* Rank 0's parameters will replace all others', which differ until then: a rank
      * that did not get them would be noticed. */
     model_init_params(t->model, (enum model_init_kind)t->args->init,
                       t->args->seed + (uint64_t)t->ddp->rank);
     return 0;
-}
-
-static size_t bytes_of(double mib)
-{
-    return (size_t)(fmin(mib, 1e6) * 1048576);
-}
-
-static int make_buckets(struct trainer *t)
-{
-    const struct args *a = t->args;
-    struct ddp_config config = {
-        .bucket_bytes = bytes_of(a->bucket_mb),
-        .first_bytes = bytes_of(fmin(FIRST_BUCKET, a->bucket_mb)),
-        .overlap = !a->overlap_off,
-        .sums = t->blocks.is_shared,
-        .zero = a->zero,
-        .wire = wire_of(a),
-    };
-
-    return ddp_make_buckets(t->ddp, t->model, &config);
 }
 
 /* A thread that takes a core from the ranks would cost more than it gains. */
@@ -180,25 +128,9 @@ static int make_loader(struct trainer *t)
 
 static int make_optim(struct trainer *t)
 {
-    rate_init(&t->rate, t->args, t->ddp->size, t->sampler.n_steps);
     optim_set(&t->optim, t->args);
     t->optim.lr = rate_full(&t->rate);
     return optim_init(&t->optim, ddp_n_own(t->ddp, t->ddp->rank));
-}
-
-static int make_sampler(struct trainer *t)
-{
-    t->sampler = (struct sampler){
-        .seed = t->args->seed,
-        .n_images = t->data.train.n,
-        .batch = t->args->batch_size * t->args->accum,
-        .rank = t->ddp->rank,
-        .n_ranks = t->ddp->size,
-        .shard = (enum shard)t->args->shard,
-        .drops_rest = !t->args->drop_last_off,
-        .most = t->args->limit_steps,
-    };
-    return sampler_init(&t->sampler);
 }
 
 int trainer_init(struct trainer *t)
@@ -213,9 +145,9 @@ int trainer_init(struct trainer *t)
         st = -1;
     if (!st)
         st = t->device->init((int)args->threads);
-    cut_blocks(t);
+    trainer__cut(t);
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
-        make_buckets(t) || make_sampler(t) || make_optim(t))
+        trainer__divide(t) || make_optim(t))
         return -1;
     return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }

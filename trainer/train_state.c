@@ -5,6 +5,7 @@
  * state: with ZeRO the ranks bring their parts together to write it, and
  * receive the parts of their own number when it is read.
  */
+#include "trainer/alike.h"
 #include "trainer/args.h"
 #include "trainer/checkpoint.h"
 #include "trainer/ddp.h"
@@ -267,7 +268,7 @@ int trainer_share(struct trainer *t)
     uint64_t words[] = {t->epoch, t->optim.step, t->skip,
                         t->saving.steps.n_ranks};
 
-    if (ddp_check_model(t->ddp, t->model) ||
+    if (model_check_alike(t->model, t->ddp) ||
         ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model)))

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train_state.h - what train.c and train_state.c share. */
+/* train_state.h - what train.c, train_divide.c and train_state.c share. */
 #ifndef COLL_TRAINER_TRAIN_STATE_H
 #define COLL_TRAINER_TRAIN_STATE_H
 
+#include <stddef.h>
+
 struct trainer;
+
+/* Return the number of images of all ranks in a step. */
+size_t trainer__global_batch(const struct trainer *t);
+
+/* Cut the images of a step into blocks, without memory for their sums. */
+void trainer__cut(struct trainer *t);
+
+/* Divide the training among the ranks: the blocks' sums, buckets, images and rate.
+ *
+ * Shapes:    after trainer__cut(); the data and the model are there.
+ * Result:    0, or -1 with train_error() set.
+ */
+int trainer__divide(struct trainer *t);
 
 /* On rank 0: read the checkpoint to resume from, if there is one, and begin to
  * write others.
