@@ -97,6 +97,21 @@ static int judge_eval(struct args *args)
     return 0;
 }
 
+/* Survivors have a whole state, and one order of images to divide. */
+static int judge_elastic(const struct args *args)
+{
+    if (args->synthetic || args->eval_only)
+        return train_refuse("--elastic belongs to a training; leave it out, or "
+                            "leave --synthetic and --eval-only out");
+    if (args->shard)
+        return train_refuse("--elastic divides one order of images among the "
+                            "ranks; leave --shard out");
+    if (args->zero)
+        return train_refuse("--elastic needs the whole optimizer state on each "
+                            "rank; leave --zero out");
+    return 0;
+}
+
 /* Check what only several options together show. */
 static int judge(struct args *args)
 {
@@ -122,6 +137,8 @@ static int judge(struct args *args)
         return train_refuse("--target-acc %g is not valid: it must be a "
                             "share of 1, such as 0.99",
                             args->target_acc);
+    if (args->elastic && judge_elastic(args))
+        return -1;
     if (args->batch_size && args->global_batch_size)
         return train_refuse("--batch-size and --global-batch-size say the same "
                             "thing, of one rank and of all; give one of them");

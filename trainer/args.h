@@ -61,6 +61,7 @@ struct args {
     int fp16_allreduce, bf16_allreduce;
     int zero; /* the stage of ZeRO: 1, or 0 for none */
     int deterministic;
+    int elastic;        /* go on without ranks that die */
     const char *device; /* "auto" or a name that device_find() knows */
     uint64_t threads;
     int synthetic;

@@ -40,6 +40,7 @@ static const struct {
     {"fp16-allreduce", 0},
     {"bf16-allreduce", 0},
     {"deterministic", 1},
+    {"elastic", 0},
 };
 
 /* Write word number `index` of "a|b|c". */

@@ -29,7 +29,7 @@ static enum train_cause cause_of(int status)
                                        : CAUSE_RANKS;
 }
 
-/* After an error the communicator can only be destroyed. */
+/* After an error the communicator can only be shrunk or destroyed. */
 static int check(struct ddp *d, int status)
 {
     const char *why = coll_last_error();
@@ -37,6 +37,7 @@ static int check(struct ddp *d, int status)
     if (status == COLL_OK)
         return 0;
     d->has_failed = 1;
+    d->has_lost = status == COLL_ERR_PEER || status == COLL_ERR_ABORTED;
     return train_fail_by(cause_of(status), "%s",
                          *why ? why : coll_strerror(status));
 }
@@ -70,6 +71,27 @@ int ddp_fini(struct ddp *d)
 
     d->comm = NULL;
     return d->has_failed ? -1 : check(d, st);
+}
+
+int ddp_shrink(struct ddp *d)
+{
+    struct coll_comm *rest;
+    struct ddp was;
+    int st;
+
+    ddp_drop_buckets(d);
+    st = check(d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
+    if (st) {
+        d->has_lost = 0;
+        return -1;
+    }
+    coll_comm_destroy(d->comm); /* its status is that of the ranks that died */
+    was = *d;
+    ddp_adopt(d, rest);
+    d->is_elastic = was.is_elastic;
+    d->seconds = was.seconds;
+    d->bytes = was.bytes;
+    return 0;
 }
 
 const char *ddp_transports(const struct ddp *d)
@@ -476,10 +498,10 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
     return st;
 }
 
-int ddp_share_floats(struct ddp *d, float *values, size_t n)
+int ddp_share_floats(struct ddp *d, float *values, size_t n, int root)
 {
-    return check(d, coll_broadcast(values, values, n, COLL_F32, 0, d->comm,
-                                   NULL));
+    return check(
+        d, coll_broadcast(values, values, n, COLL_F32, root, d->comm, NULL));
 }
 
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)

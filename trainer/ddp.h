@@ -59,7 +59,9 @@ struct ddp_config {
 struct ddp {
     struct coll_comm *comm;
     int rank, size, n_hosts;
-    int has_failed; /* a collective failed: make no further calls */
+    int is_elastic; /* the ranks go on by ddp_shrink() when one dies */
+    int has_failed; /* a collective failed: make no further calls, */
+    int has_lost;   /* because a rank died: but ddp_shrink() */
     struct ddp_config config;
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */
@@ -84,6 +86,13 @@ int ddp_fini(struct ddp *d);
 
 /* Join the ranks of comm, which *d owns from now on. */
 void ddp_adopt(struct ddp *d, struct coll_comm *comm);
+
+/* Go on with the ranks that live, after a collective failed; they all call it.  The
+ * buckets are dropped.
+ *
+ * Result:    as of ddp_init(); after an error nothing but ddp_fini() is left.
+ */
+int ddp_shrink(struct ddp *d);
 
 /* Return this rank's number on its host, the number of ranks there, and the
  * host's number. */
@@ -154,8 +163,8 @@ int ddp_await_all(struct ddp *d);
 int ddp_collect(struct ddp *d, const float *own, float *whole);
 int ddp_spread(struct ddp *d, const float *whole, float *own);
 
-/* Copy values from rank 0 to all ranks. */
-int ddp_share_floats(struct ddp *d, float *values, size_t n);
+/* Copy values from rank `root`, or 0, to all ranks. */
+int ddp_share_floats(struct ddp *d, float *values, size_t n, int root);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
 
 /* Gather len bytes of each rank into all[size][len] on every rank. */

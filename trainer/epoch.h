@@ -14,6 +14,7 @@ struct epoch_stats {
     size_t n_steps;  /* of this process: fewer if it was resumed within the
                      * epoch */
     size_t n_images; /* that a rank had in them */
+    size_t n_counted; /* images of all ranks in all steps of the epoch */
     double loss, accuracy, test_loss, test_accuracy, lr;
     double seconds; /* of the training steps, on the slowest rank */
     double images_per_s;

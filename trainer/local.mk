@@ -22,6 +22,7 @@ libtrainer_la_SOURCES = \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/device.c %D%/device.h \
 	%D%/device_cpu.c \
+	%D%/elastic.c \
 	%D%/epoch.h \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \

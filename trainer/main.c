@@ -27,12 +27,15 @@ static int say_error(void)
     return -1;
 }
 
-/* Return 0 if every rank's status is 0; else -1 after one sentence. */
+/* Return 0 if every rank's status is 0; else -1 after one sentence, or after none if
+ * survive() can go on. */
 static int all_well(struct ddp *d, int status)
 {
     int failed;
 
     if (d->has_failed || ddp_agree(d, status, &failed)) {
+        if (d->is_elastic && d->has_lost)
+            return -1;
         fprintf(stderr, "coll_train: rank %d: %s\n", d->rank, train_error());
         return -1;
     }
@@ -55,8 +58,14 @@ static int run_epoch(struct trainer *t, struct report *r)
     struct epoch_stats stats, own;
     int st;
 
-    report_epoch_start(r);
-    st = trainer_epoch(t, &stats, report_progress, r);
+    if (t->tally.is_trained) {
+        stats = trainer_figures(t);
+        st = 0;
+    } else {
+        if (!t->tally.is_open)
+            report_epoch_start(r);
+        st = trainer_epoch(t, &stats, report_progress, r);
+    }
     if (st > 0)
         return end_early(t, r);
     own = stats;
@@ -70,7 +79,10 @@ static int run_epoch(struct trainer *t, struct report *r)
     }
     if (st)
         report_epoch_cut(r);
-    return all_well(t->ddp, st);
+    if (all_well(t->ddp, st))
+        return -1;
+    trainer_close_epoch(t);
+    return 0;
 }
 
 /* Return 1 if a resumed run begins with a test: it has no epoch left, or may
@@ -120,8 +132,41 @@ static int bench(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
+static int run_epochs(struct trainer *t, struct report *r)
+{
+    while ((t->tally.is_trained || !trainer_is_done(t)) && !t->stop)
+        if (run_epoch(t, r))
+            return -1;
+    return !t->stop || trainer_is_done(t) ? finish(t, r) : 0;
+}
+
+/* With --elastic: after ranks have died, let the others go on.
+ *
+ * Result:    0; or -1 after a sentence.
+ */
+static int survive(struct trainer *t, struct report *r)
+{
+    struct ddp *d = t->ddp;
+    double begin = phase_begin();
+    int before = d->size;
+
+    while (d->is_elastic && d->has_lost) {
+        int st = trainer_survive(t);
+
+        if (!st && d->rank == 0 && !r->is_speaker)
+            st = report_take_over(r) || trainer_take_over(t) ? -1 : 0;
+        if (all_well(d, st))
+            continue;
+        report_lost(r, before, phase_begin() - begin);
+        return 0;
+    }
+    return -1;
+}
+
 static int train(struct trainer *t, struct report *r)
 {
+    int st;
+
     if (trainer_share(t))
         return all_well(t->ddp, -1);
     report_start(r);
@@ -135,14 +180,14 @@ static int train(struct trainer *t, struct report *r)
         return -1;
     if (catch_signals(t))
         return -1;
-    while (!trainer_is_done(t) && !t->stop)
-        if (run_epoch(t, r))
-            return -1;
+    t->ddp->is_elastic = t->args->elastic;
+    do
+        st = run_epochs(t, r);
+    while (st && !survive(t, r));
     stop_release();
-    if (!t->stop || trainer_is_done(t))
-        return finish(t, r);
-    report_stopped(r);
-    return 0;
+    if (!st && t->stop && !trainer_is_done(t))
+        report_stopped(r);
+    return st;
 }
 
 /* Return the exit status.  A run that a signal ends has the status of a process
@@ -208,7 +253,8 @@ static int run(struct args *args)
         st = train(&trainer, &report);
     report_fini(&report);
     trainer_fini(&trainer);
-    if (ddp_fini(&ddp) && !st)
+    if (ddp_fini(&ddp) && !st &&
+        !ddp.is_elastic) /* a rank may die after the last word */
         st = say_error();
     return status_of(&trainer, st);
 }

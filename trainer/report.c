@@ -59,8 +59,12 @@ int report_init(struct report *r, const struct trainer *t)
                          .mode = t->args->progress};
     setvbuf(stdout, NULL, _IOLBF, 0); /* each line is written when it is
                                        * complete */
-    if (!r->is_speaker)
-        return 0;
+    return r->is_speaker ? report_take_over(r) : 0;
+}
+
+int report_take_over(struct report *r)
+{
+    r->is_speaker = 1;
     if (r->mode == PROGRESS_AUTO)
         r->mode = is_watched() ? PROGRESS_BAR : PROGRESS_PLAIN;
     return report__json_open(r);
@@ -307,6 +311,19 @@ void report_progress(void *arg, const struct progress_stats *p)
     fflush(stdout);
 }
 
+void report_lost(struct report *r, int before, double seconds)
+{
+    const struct trainer *t = r->t;
+    int now = t->ddp->size;
+
+    report_epoch_cut(r);
+    if (r->is_speaker && r->mode != PROGRESS_OFF)
+        printf(
+            "lost %d of %d ranks: %d go%s on after step %llu, in %.2f second\n",
+            before - now, before, now, now > 1 ? "" : "es",
+            (unsigned long long)t->optim.step, seconds);
+}
+
 void report_stopped(struct report *r)
 {
     const struct trainer *t = r->t;
@@ -390,13 +407,22 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
     if (r->t->args->warmup_epochs == s->epoch)
         printf("Epoch %llu: finished gradual learning rate warmup to %.6g.\n",
                (unsigned long long)s->epoch, s->lr);
+    if (r->t->args->elastic)
+        printf("Images: %zu of %zu\n", s->n_counted, r->t->data.train.n);
     print_test(s);
 }
 
 int report_epoch(struct report *r, const struct epoch_stats *stats)
 {
     size_t n = r->n_epochs + 1;
-    struct epoch_stats *more = realloc(r->epochs, n * sizeof(*more));
+    struct epoch_stats *more;
+
+    /* a rank died after the test, which was made again */
+    if (r->n_epochs && r->epochs[r->n_epochs - 1].epoch == stats->epoch) {
+        n = r->n_epochs--;
+        r->n_steps -= r->t->sampler.n_steps;
+    }
+    more = realloc(r->epochs, n * sizeof(*more));
 
     if (!more)
         return train_fail("out of memory for the figures of %zu epochs; lower "

@@ -56,6 +56,16 @@ int report_epoch(struct report *r, const struct epoch_stats *stats);
  */
 void report_own(struct report *r, const struct epoch_stats *own);
 
+/* On a rank that has become rank 0: print from now on.
+ *
+ * Result:    as of report_init().
+ */
+int report_take_over(struct report *r);
+
+/* Say that some of `before` ranks died, and that the others needed so many seconds to go
+ * on. */
+void report_lost(struct report *r, int before, double seconds);
+
 /* Say that a signal ended the run. */
 void report_stopped(struct report *r);
 

@@ -56,14 +56,14 @@ static json_t *number(double value)
 
 static json_t *epoch_object(const struct epoch_stats *s)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
                      "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
                      "acc", number(s->accuracy), "test_loss",
                      number(s->test_loss), "test_acc", number(s->test_accuracy),
                      "lr", number(s->lr), "seconds", number(s->seconds),
                      "images_per_s", number(s->images_per_s), "comm_exposed_s",
-                     number(s->comm_seconds), "data_s",
-                     number(s->data_seconds));
+                     number(s->comm_seconds), "data_s", number(s->data_seconds),
+                     "images", (json_int_t)s->n_counted);
 }
 
 static json_t *epochs_array(const struct report *r)

@@ -14,9 +14,20 @@ static size_t order_len(const struct sampler *s)
 {
     size_t used = s->n_mine;
 
+    if (s->is_elastic)
+        return s->n_images;
     if (s->shard == SHARD_SAMPLER)
         used *= (size_t)s->n_ranks;
     return s->shard != SHARD_STRIDE && used < s->n_images ? s->n_images : used;
+}
+
+/* Return the steps of an epoch without a limit. */
+static size_t count_steps(const struct sampler *s)
+{
+    size_t n = s->is_elastic ? s->n_images : s->n_mine;
+    size_t by = s->is_elastic ? s->all : s->batch;
+
+    return s->drops_rest ? n / by : divide_up(n, by);
 }
 
 int sampler_init(struct sampler *s)
@@ -26,8 +37,7 @@ int sampler_init(struct sampler *s)
     s->order = NULL;
     s->n_mine =
         s->drops_rest ? s->n_images / ranks : divide_up(s->n_images, ranks);
-    s->n_steps =
-        s->drops_rest ? s->n_mine / s->batch : divide_up(s->n_mine, s->batch);
+    s->n_steps = count_steps(s);
     if (s->n_steps == 0)
         return train_refuse("%zu training images do not fill one step of %d x "
                             "%zu; lower --batch-size or raise --limit-train",
@@ -78,22 +88,52 @@ void sampler_start_epoch(struct sampler *s, uint64_t epoch)
         s->order[i] = s->order[i - n];
 }
 
+/* Return where an elastic step begins in the order; it ends where the next would begin. */
+static size_t begin_of(const struct sampler *s, size_t step)
+{
+    size_t at = step * s->all;
+
+    at = at < s->from ? s->from : at;
+    return at < s->n_images ? at : s->n_images;
+}
+
+/* Return how many images of an elastic step are those of lower ranks. */
+static size_t before(const struct sampler *s, size_t step, int rank)
+{
+    size_t n = sampler_count_all(s, step), units = divide_up(n, s->unit);
+    size_t at = units * (size_t)rank / (size_t)s->n_ranks * s->unit;
+
+    return at < n ? at : n;
+}
+
+size_t sampler_count_all(const struct sampler *s, size_t step)
+{
+    return s->is_elastic ? begin_of(s, step + 1) - begin_of(s, step)
+                         : sampler_count(s, step) * (size_t)s->n_ranks;
+}
+
 size_t sampler_count(const struct sampler *s, size_t step)
 {
-    size_t left = s->n_mine - step * s->batch;
+    size_t left;
 
+    if (s->is_elastic)
+        return before(s, step, s->rank + 1) - before(s, step, s->rank);
+    left = s->n_mine - step * s->batch;
     return left < s->batch ? left : s->batch;
 }
 
 size_t sampler_first(const struct sampler *s, size_t step)
 {
-    return (size_t)s->rank * sampler_count(s, step);
+    return s->is_elastic ? before(s, step, s->rank)
+                         : (size_t)s->rank * sampler_count(s, step);
 }
 
 const uint32_t *sampler_step(const struct sampler *s, size_t step)
 {
     size_t at = step * s->batch;
 
+    if (s->is_elastic)
+        return s->order + begin_of(s, step) + sampler_first(s, step);
     if (s->shard == SHARD_SAMPLER)
         at = at * (size_t)s->n_ranks + sampler_first(s, step);
     return s->order + at;

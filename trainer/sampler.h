@@ -11,6 +11,10 @@
  *   DistributedSampler.  There rank r takes every ranks-th image of the step, from
  *   the r-th on.  Here each rank takes a run of images, in rank order, so that all
  *   ranks together have the images of one rank with the whole batch, in its order.
+ *   With is_elastic the number of ranks may change within an epoch: step s has the
+ *   images from s * all to (s + 1) * all of the order, but for those that were had
+ *   before the change.  The ranks have equally many, give or take a unit, and no
+ *   image is used twice.
  * stride: in all epochs rank r takes every ranks-th image of the data, from the
  *   r-th on, as dataset.shard() of TensorFlow does, and shuffles them.
  * random: each rank draws from all images, independently of the others.
@@ -30,6 +34,10 @@ struct sampler {
     int rank, n_ranks;
     enum shard shard;
     int drops_rest; /* 1: all steps are whole */
+    int is_elastic; /* of `sampler`: */
+    size_t all;  /* images of all ranks in a step; batch holds a rank's part */
+    size_t unit; /* images that stay together */
+    size_t from; /* images of the order that were had before */
     size_t most;    /* steps of an epoch, at most; 0: no limit */
     size_t n_steps; /* of an epoch */
     size_t n_mine;  /* images of a rank in an epoch, with those that are used
@@ -49,9 +57,11 @@ void sampler_fini(struct sampler *s);
 /* Shuffle for this epoch. */
 void sampler_start_epoch(struct sampler *s, uint64_t epoch);
 
-/* Return the images of a rank in a step, the same number on every rank: the batch, or
- * fewer in a last, shorter step. */
+/* sampler_count: return the images of this rank in a step: the batch, or fewer in a
+ * shorter step.  Unless it is elastic, every rank has as many.  sampler_count_all: those
+ * of all ranks. */
 size_t sampler_count(const struct sampler *s, size_t step);
+size_t sampler_count_all(const struct sampler *s, size_t step);
 
 /* sampler_first: return the position of this rank's first image of a step within the
  * global batch.  sampler_step: return the indices of this rank's images of a step. */

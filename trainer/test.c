@@ -76,17 +76,20 @@ static int check_params(struct trainer *t, double *seconds)
 int trainer_test(struct trainer *t, struct epoch_stats *stats)
 {
     double p = t->ddp->size, n_test = (double)t->data.test.n;
-    double n = p * (double)stats->n_images;
+    double n;
     struct model_score test = {0};
-    double sums[6];
+    double sums[7];
 
     if (trainer__share_running(t) || test_share(t, &test))
         return -1;
-    memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
-                            test.n_right, stats->comm_seconds,
-                            stats->data_seconds}, sizeof(sums));
-    if (ddp_sum(t->ddp, sums, 6) || check_params(t, &stats->seconds))
+    memcpy(sums,
+           (double[]){stats->loss, stats->accuracy, test.loss, test.n_right,
+                      stats->comm_seconds, stats->data_seconds,
+                      (double)stats->n_images},
+           sizeof(sums));
+    if (ddp_sum(t->ddp, sums, 7) || check_params(t, &stats->seconds))
         return -1;
+    n = sums[6];
     stats->loss = n > 0 ? sums[0] / n : 0;
     stats->accuracy = n > 0 ? sums[1] / n : 0;
     stats->test_loss = sums[2] / n_test;

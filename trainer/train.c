@@ -145,9 +145,10 @@ int trainer_init(struct trainer *t)
         st = -1;
     if (!st)
         st = t->device->init((int)args->threads);
+    t->rescue.n_ranks = t->ddp->size;
     trainer__cut(t);
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
-        trainer__divide(t) || make_optim(t))
+        trainer__divide(t) || make_optim(t) || trainer__make_rescue(t))
         return -1;
     return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }
@@ -160,6 +161,7 @@ void trainer_fini(struct trainer *t)
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
+    free(t->rescue.running);
     trainer__free_whole(t);
     free(t->test.index);
     free(t->test.labels);
@@ -195,9 +197,7 @@ static int layer_done(void *arg, int layer)
 /* Return the factor of one image's loss in the gradients. */
 static float image_scale(const struct trainer *t)
 {
-    size_t n = t->step_images;
-
-    return 1 / (float)(t->blocks.is_shared ? n * (size_t)t->ddp->size : n);
+    return 1 / (float)(t->ddp->config.sums ? t->step.all : t->step.images);
 }
 
 /* Images of one pass: n of this rank's images of a step, from number `at` on.
@@ -239,7 +239,7 @@ static struct images_pick pick_of(const struct trainer *t,
 static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
 {
     size_t at = p->at + (size_t)p->n;
-    int is_last = at == t->step_images;
+    int is_last = at == t->step.images;
     double start = now(), span = phase_begin();
     struct images_pick pick = pick_of(t, p);
     const unsigned char *labels = loader_take(t->loader, &pick);
@@ -262,13 +262,13 @@ static int learn_piece(struct trainer *t, const struct piece *p,
                        double loss)
 {
     struct finishing block = {t, p->at / t->blocks.len};
-    size_t end = smaller((block.block + 1) * t->blocks.len, t->step_images);
+    size_t end = smaller((block.block + 1) * t->blocks.len, t->step.images);
     int is_last = p->at + (size_t)p->n == end;
     const unsigned char *labels = load_piece(t, p);
     double span = phase_begin();
     int st;
 
-    pass->first = t->step_first + p->at;
+    pass->first = t->step.first + p->at;
     pass->n = p->n;
     if (model_forward(t->model, pass))
         return -1;
@@ -345,8 +345,18 @@ static int move_params(struct trainer *t)
 
 static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
 
-static int train_step(struct trainer *t, size_t step,
-                      struct model_score *total)
+static void begin_step(struct trainer *t, size_t step)
+{
+    t->step.all = sampler_count_all(&t->sampler, step);
+    t->step.images = sampler_count(&t->sampler, step);
+    t->step.first = sampler_first(&t->sampler, step);
+    t->step.loss = t->step.n_right = 0;
+    if (t->step.images == 0) /* a rank without images adds nothing */
+        model_clear_gradients(t->model);
+    trainer__keep_running(t);
+}
+
+static int train_step(struct trainer *t, size_t step)
 {
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = 1,
@@ -357,9 +367,8 @@ static int train_step(struct trainer *t, size_t step,
     double loss = 0, span;
     int st;
 
-    t->step_images = sampler_count(&t->sampler, step);
-    t->step_first = sampler_first(&t->sampler, step);
-    for (size_t at = 0; at < t->step_images;) {
+    begin_step(t, step);
+    for (size_t at = 0; at < t->step.images;) {
         struct piece piece = piece_at(t, step, at);
         struct model_score score;
 
@@ -370,9 +379,9 @@ static int train_step(struct trainer *t, size_t step,
             return -1;
         at += (size_t)piece.n;
         loss += score.loss;
-        total->n_right += score.n_right;
+        t->step.n_right += score.n_right;
     }
-    total->loss += loss;
+    t->step.loss = loss;
     if (watch_average(t, step, loss))
         return -1;
     span = phase_begin();
@@ -388,60 +397,105 @@ static void start_epoch(struct trainer *t, uint64_t epoch)
     sampler_start_epoch(&t->sampler, epoch);
 }
 
+static void open_tally(struct trainer *t)
+{
+    t->tally = (struct tally){.is_open = 1,
+                              /* of a resumed epoch */
+                              .done = t->skip * trainer__global_batch(t),
+                              .start = now(),
+                              .comm = t->ddp->seconds,
+                              .data = t->data_seconds,
+                              .phases = t->phases};
+}
+
+void trainer__count_step(struct trainer *t)
+{
+    struct tally *sum = &t->tally;
+
+    sum->loss += t->step.loss;
+    sum->n_right += t->step.n_right;
+    sum->n_images += t->step.images;
+    sum->n_steps++;
+    t->skip++;
+    t->tally.done += t->step.all;
+    t->rescue.in_step = 0;
+}
+
+static struct progress_stats progress_of(const struct trainer *t)
+{
+    double n = (double)t->tally.n_images, n_step = (double)t->step.images;
+
+    return (struct progress_stats){
+        .step = t->skip,
+        .loss = n > 0 ? t->tally.loss / n : 0,
+        .accuracy = n > 0 ? t->tally.n_right / n : 0,
+        .seconds = now() - t->tally.start,
+        .step_loss = n_step > 0 ? t->step.loss / n_step : 0,
+    };
+}
+
+struct epoch_stats trainer_figures(const struct trainer *t)
+{
+    const struct tally *sum = &t->tally;
+    struct epoch_stats stats = {
+        .epoch = t->epoch,
+        .n_steps = sum->n_steps,
+        .n_images = sum->n_images,
+        .n_counted = t->tally.done,
+        .loss = sum->loss,
+        .accuracy = sum->n_right,
+        .lr = t->optim.lr,
+        .seconds = now() - sum->start,
+        .comm_seconds = t->ddp->seconds - sum->comm,
+        .data_seconds = t->data_seconds - sum->data,
+    };
+
+    for (int i = 0; i < N_PHASES; i++)
+        stats.phases.seconds[i] = t->phases.seconds[i] - sum->phases.seconds[i];
+    return stats;
+}
+
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg)
 {
-    double start = now(), comm = t->ddp->seconds, data = t->data_seconds;
-    struct model_score total = {0};
-    struct phases before = t->phases;
-    size_t first = t->skip, n = 0;
-
     start_epoch(t, t->epoch);
-    for (size_t step = first; step < t->sampler.n_steps; step++) {
-        struct progress_stats p = {.step = step + 1};
-        double loss = total.loss;
+    if (!t->tally.is_open)
+        open_tally(t);
+    while (t->skip < t->sampler.n_steps) {
+        struct progress_stats p;
 
-        if (train_step(t, step, &total) ||
-            stop_asked(t->ddp, &t->pace, &t->stop))
+        if (train_step(t, t->skip))
             return -1;
-        t->skip = step + 1;
+        trainer__count_step(t);
+        if (stop_asked(t->ddp, &t->pace, &t->stop))
+            return -1;
         if (t->stop && t->skip < t->sampler.n_steps)
             return ddp_await_all(t->ddp) ? -1 : 1;
-        n += t->step_images;
-        p.loss = total.loss / (double)n;
-        p.accuracy = total.n_right / (double)n;
-        p.seconds = now() - start;
-        p.step_loss = (total.loss - loss) / (double)t->step_images;
+        p = progress_of(t);
         progress(arg, &p);
     }
     if (ddp_await_all(t->ddp))
         return -1;
     t->epoch++;
-    t->skip = 0;
-    *stats = (struct epoch_stats){
-        .epoch = t->epoch,
-        .n_steps = t->sampler.n_steps - first,
-        .n_images = n,
-        .loss = total.loss,
-        .accuracy = total.n_right,
-        .lr = t->optim.lr,
-        .seconds = now() - start,
-        .comm_seconds = t->ddp->seconds - comm,
-        .data_seconds = t->data_seconds - data,
-    };
-    for (int i = 0; i < N_PHASES; i++)
-        stats->phases.seconds[i] = t->phases.seconds[i] - before.seconds[i];
+    t->skip = t->sampler.from = 0;
+    t->tally.is_trained = 1;
+    t->tally.is_open = 0;
+    *stats = trainer_figures(t);
     return 0;
+}
+
+void trainer_close_epoch(struct trainer *t)
+{
+    t->tally.is_trained = 0;
+    t->tally.done = 0;
 }
 
 int trainer_repeat(struct trainer *t, uint64_t n)
 {
-    struct model_score score = {0};
-
     start_epoch(t, 0);
     for (; n > 0 && !t->stop; n--)
-        if (train_step(t, 0, &score) || stop_asked(t->ddp, &t->pace, &t->stop))
+        if (train_step(t, 0) || stop_asked(t->ddp, &t->pace, &t->stop))
             return -1;
     return ddp_await_all(t->ddp);
 }

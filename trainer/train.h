@@ -33,11 +33,41 @@ struct saving {
                    * ZeRO */
 };
 
+/* What --elastic needs to go on without ranks that die. */
+struct rescue {
+    int n_ranks;    /* at the start; rates are scaled by them as long as
+                     * --global-batch-size keeps the steps' size */
+    float *running; /* the running statistics before this step */
+    int in_step;    /* the step has begun, and is not counted */
+};
+
 /* One pass of the test. */
 struct test_pass {
     uint32_t *index;
     unsigned char *labels;
     int has_reached; /* the last test has reached --target-acc */
+};
+
+/* The step that is being made, or was the last. */
+struct step {
+    size_t all; /* images of all ranks */
+    size_t images,
+        first; /* images of this rank, and the first of them, counted in the
+                           * global batch */
+    double loss, n_right; /* of this rank's images */
+    int bad_place;        /* the first place of this rank that is not finite
+                           * (finite.h), or 0 */
+};
+
+/* How far an epoch is, and what this rank has summed in it. */
+struct tally {
+    int is_open; /* the epoch has begun and has steps left */
+    int is_trained; /* it has all its steps, but may lack its test and its checkpoint */
+    size_t done; /* images of all ranks in its steps */
+    double loss, n_right;
+    size_t n_steps, n_images; /* of this rank */
+    double start, comm, data; /* when it was opened: time, and seconds so far */
+    struct phases phases;     /* the same */
 };
 
 struct trainer {
@@ -55,8 +85,9 @@ struct trainer {
     struct optim optim;
     uint64_t epoch;        /* epochs done */
     size_t skip;           /* steps that the next epoch has made already */
-    size_t step_images;    /* images of this rank in this step */
-    size_t step_first;     /* the first of them, counted in the global batch */
+    struct step step;
+    struct tally tally;
+    struct rescue rescue;
     struct saving saving;
     struct test_pass test;
     int stop;              /* the signal that ended the run; 0: none */
@@ -64,8 +95,6 @@ struct trainer {
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches, or waiting for them */
     struct phases phases;  /* of all steps so far */
-    int bad_place; /* the first place of this rank that is not finite
-                    * (finite.h), or 0 */
 };
 
 /* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
@@ -92,13 +121,36 @@ int trainer_share(struct trainer *t);
  * Result:    0 and *stats, which are this rank's own and lack the test; or -1
  *            with train_error() set; or 1, on every rank after the same step,
  *            when a signal says to stop: t->stop and t->skip are set, and
- *            *stats is not.  When one rank's loss is not finite, all ranks
+ *            *stats is not.  After a -1 and trainer_survive() the next call
+ *            trains what is left of the epoch, if t->tally.is_trained is not set.  When one rank's loss is not finite, all ranks
  *            return -1 from the same step with the same sentence, and
  *            parameters and optimizer are as before the step.
  */
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg);
+
+/* Return this rank's figures of the last epoch, as trainer_epoch() does. */
+struct epoch_stats trainer_figures(const struct trainer *t);
+
+/* Say that the last epoch has been tested and saved. */
+void trainer_close_epoch(struct trainer *t);
+
+/* With --elastic, after a function failed and ddp_has_lost(): go on without the ranks
+ * that died.  All other ranks call it.
+ *
+ * Result:    0: every rank has the state after the last step that any of them has
+ *            finished; the images that this epoch has left are divided among them;
+ *            t->stop is 0.  Else -1 with train_error() set; if ddp_has_lost(), more
+ *            ranks have died, and another call goes on.
+ */
+int trainer_survive(struct trainer *t);
+
+/* On a rank that has become rank 0: write the checkpoints from now on.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
+int trainer_take_over(struct trainer *t);
 
 /* Make the first step of the first epoch n times; fewer if a signal says to
  * stop, and t->stop is set then.

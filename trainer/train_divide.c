@@ -17,8 +17,13 @@
 
 #define FIRST_BUCKET 1 /* MiB, as in PyTorch */
 
+static size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
+
+/* With --elastic --global-batch-size stays, whatever the number of ranks. */
 size_t trainer__global_batch(const struct trainer *t)
 {
+    if (t->args->elastic && t->args->global_batch_size)
+        return t->args->global_batch_size;
     return t->args->batch_size * t->args->accum * (size_t)t->ddp->size;
 }
 
@@ -29,6 +34,35 @@ static enum wire wire_of(const struct args *args)
                                   : WIRE_F32;
 }
 
+/* Return how many images stay together: those that are normalized together. */
+static size_t unit_of(const struct trainer *t)
+{
+    return model_needs_batch(t->desc) ? t->args->batch_size : 1;
+}
+
+/* Return the most images that a rank has in a step. */
+static size_t most_of_rank(const struct trainer *t)
+{
+    size_t units = divide_up(trainer__global_batch(t), unit_of(t));
+
+    return divide_up(units, (size_t)t->ddp->size) * unit_of(t);
+}
+
+/* Return how many images of the epoch are not to be divided any more. */
+static size_t images_had(const struct trainer *t)
+{
+    return t->tally.is_trained ? 0 : t->tally.done;
+}
+
+/* Return 1 if a step may be shorter than others, or the ranks' parts of it differ. */
+static int is_ragged(const struct trainer *t)
+{
+    size_t all = trainer__global_batch(t);
+
+    return t->args->drop_last_off || images_had(t) % all ||
+           most_of_rank(t) * (size_t)t->ddp->size != all;
+}
+
 void trainer__cut(struct trainer *t)
 {
     const struct args *a = t->args;
@@ -36,10 +70,10 @@ void trainer__cut(struct trainer *t)
         .deterministic = a->deterministic,
         .is_rounded = wire_of(a) != WIRE_F32,
         .n_ranks = t->ddp->size,
-        .batch = a->batch_size,
-        .accum = a->accum,
+        .batch = unit_of(t),
+        .accum = most_of_rank(t) / unit_of(t),
         .needs_batch = model_needs_batch(t->desc),
-        .is_ragged = a->drop_last_off,
+        .is_ragged = is_ragged(t),
     };
 
     blocks_cut(&t->blocks, &config);
@@ -57,7 +91,7 @@ static int make_buckets(struct trainer *t)
         .bucket_bytes = bytes_of(a->bucket_mb),
         .first_bytes = bytes_of(fmin(FIRST_BUCKET, a->bucket_mb)),
         .overlap = !a->overlap_off,
-        .sums = t->blocks.is_shared,
+        .sums = t->blocks.is_shared || a->elastic,
         .zero = a->zero,
         .wire = wire_of(a),
     };
@@ -70,11 +104,15 @@ static int make_sampler(struct trainer *t)
     t->sampler = (struct sampler){
         .seed = t->args->seed,
         .n_images = t->data.train.n,
-        .batch = t->args->batch_size * t->args->accum,
+        .batch = most_of_rank(t),
         .rank = t->ddp->rank,
         .n_ranks = t->ddp->size,
         .shard = (enum shard)t->args->shard,
         .drops_rest = !t->args->drop_last_off,
+        .is_elastic = t->args->elastic,
+        .all = trainer__global_batch(t),
+        .unit = unit_of(t),
+        .from = images_had(t),
         .most = t->args->limit_steps,
     };
     return sampler_init(&t->sampler);
@@ -85,6 +123,8 @@ int trainer__divide(struct trainer *t)
     if (blocks_init(&t->blocks, t->device, model_n_params(t->model)) ||
         make_buckets(t) || make_sampler(t))
         return -1;
-    rate_init(&t->rate, t->args, t->ddp->size, t->sampler.n_steps);
+    rate_init(&t->rate, t->args,
+              t->args->global_batch_size ? t->rescue.n_ranks : t->ddp->size,
+              t->sampler.n_steps);
     return 0;
 }

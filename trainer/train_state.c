@@ -230,6 +230,13 @@ int trainer__resume(struct trainer *t)
     return folder_begin(&t->saving.folder, goes_on);
 }
 
+int trainer_take_over(struct trainer *t)
+{
+    if (trainer__probe(t))
+        return -1;
+    return is_writer(t) ? folder_begin(&t->saving.folder, 1) : 0;
+}
+
 /* ---- to all ranks ---- */
 
 void trainer__params_changed(struct trainer *t)
@@ -242,7 +249,7 @@ int trainer__share_running(struct trainer *t)
 {
     size_t n = model_n_running(t->model);
 
-    return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
+    return n ? ddp_share_floats(t->ddp, model_running(t->model), n, 0) : 0;
 }
 
 /* Send each rank its part of the state that rank 0 has resumed from. */
@@ -252,7 +259,7 @@ static int share_optim(struct trainer *t)
     size_t n = model_n_params(t->model);
 
     if (!t->args->zero)
-        return ddp_share_floats(t->ddp, o->state, o->n_state);
+        return ddp_share_floats(t->ddp, o->state, o->n_state, 0);
     for (size_t i = 0; i < optim_arrays(o->kind); i++) {
         const float *whole = t->saving.whole ? t->saving.whole + i * n : NULL;
 
@@ -271,7 +278,7 @@ int trainer_share(struct trainer *t)
     if (model_check_alike(t->model, t->ddp) ||
         ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
         ddp_share_floats(t->ddp, model_params(t->model),
-                         model_n_params(t->model)))
+                         model_n_params(t->model), 0))
         return -1;
     t->epoch = words[0];
     t->optim.step = words[1];

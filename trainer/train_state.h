@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train_state.h - what train.c, train_divide.c and train_state.c share. */
+/* train_state.h - what train.c, train_divide.c, train_state.c and elastic.c share. */
 #ifndef COLL_TRAINER_TRAIN_STATE_H
 #define COLL_TRAINER_TRAIN_STATE_H
 
@@ -9,6 +9,14 @@ struct trainer;
 
 /* Return the number of images of all ranks in a step. */
 size_t trainer__global_batch(const struct trainer *t);
+
+/* Add the step that was made to the epoch's sums. */
+void trainer__count_step(struct trainer *t);
+
+/* trainer__make_rescue: allocate what --elastic needs; 0, or -1 with train_error() set.
+ * trainer__keep_running: keep the running statistics of before a step. */
+int trainer__make_rescue(struct trainer *t);
+void trainer__keep_running(struct trainer *t);
 
 /* Cut the images of a step into blocks, without memory for their sums. */
 void trainer__cut(struct trainer *t);

@@ -13,8 +13,8 @@
 
 void watch_pass(struct trainer *t, struct model *m, int n, double loss)
 {
-    if (!isfinite(loss) && !t->bad_place)
-        t->bad_place = finite_in_pass(m, n);
+    if (!isfinite(loss) && !t->step.bad_place)
+        t->step.bad_place = finite_in_pass(m, n);
 }
 
 /* Record that `what` went wrong at this place, in a sentence with the remedy.
@@ -43,9 +43,9 @@ static int first_place(struct trainer *t, int *place, int *rank)
     double size = t->ddp->size, first = -HUGE_VAL;
 
     *place = *rank = 0;
-    if (t->bad_place)
-        first = -(t->bad_place * size + t->ddp->rank);
-    t->bad_place = 0;
+    if (t->step.bad_place)
+        first = -(t->step.bad_place * size + t->ddp->rank);
+    t->step.bad_place = 0;
     if (ddp_max(t->ddp, &first, 1))
         return -1;
     if (!isfinite(first))
@@ -115,7 +115,7 @@ int watch_epoch(struct trainer *t, double test_loss)
                  (unsigned long long)t->epoch);
         return stop(t, what);
     }
-    t->bad_place = place_after_step(t);
+    t->step.bad_place = place_after_step(t);
     found = first_place(t, &place, &rank);
     if (found <= 0)
         return found;

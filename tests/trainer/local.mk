@@ -64,10 +64,18 @@ tests_trainer_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_jo
 tests_trainer_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
 tests_trainer_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
 	$(JANSSON_LIBS) -lm
+# a coll_train with faults; checkpoint_save() and the like are wrapped where they are called
+check_PROGRAMS += %D%/coll_train_dying
+tests_trainer_coll_train_dying_SOURCES = trainer/main.c %D%/dying.c
+tests_trainer_coll_train_dying_LDADD = libtrainer.la libcoll.la
+tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
+	-Wl,--wrap=coll_allreduce -Wl,--wrap=coll_allgather -Wl,--wrap=coll_broadcast \
+	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
+	-Wl,--wrap=optim_move
 endif
 endif
 scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_run.sh \
-	%D%/trainer_split.sh
+	%D%/trainer_split.sh %D%/trainer_elastic.sh
 long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
 	%D%/trainer_warmup.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_program.sh %D%/record_resnet.py \

@@ -232,6 +232,79 @@ START_TEST(images_that_do_not_fill_a_step_are_refused)
 }
 END_TEST
 
+/* Count the images of the steps from `step` until one that begins at `end` or later, of all
+ * ranks.  Returns where that one begins. */
+static size_t count_elastic(int *seen, int n_ranks, size_t from, size_t end,
+                            size_t all, size_t unit)
+{
+    size_t at = from;
+
+    for (int r = 0; r < n_ranks; r++) {
+        struct sampler s = {.seed = 3,
+                            .n_images = IMAGES,
+                            .batch = all,
+                            .rank = r,
+                            .n_ranks = n_ranks,
+                            .is_elastic = 1,
+                            .all = all,
+                            .unit = unit,
+                            .from = from};
+
+        ck_assert_msg(!sampler_init(&s), "%s", train_error());
+        sampler_start_epoch(&s, 2);
+        at = from;
+        for (size_t step = from / all; step < s.n_steps && at < end; step++) {
+            for (size_t i = 0; i < sampler_count(&s, step); i++)
+                seen[sampler_step(&s, step)[i]]++;
+            at += sampler_count_all(&s, step);
+        }
+        sampler_fini(&s);
+    }
+    return at;
+}
+
+/* _i: the number of ranks at first; then some die, and the size of a step changes. */
+START_TEST(an_epoch_has_each_image_once_though_ranks_die_in_it)
+{
+    for (size_t all = 5; all < 20; all += 7)
+        for (size_t unit = 1; unit < 5; unit += 3) {
+            int seen[IMAGES] = {0};
+            size_t at = count_elastic(seen, _i, 0, 40, all, unit);
+
+            at = count_elastic(seen, (_i + 1) / 2, at, 70, all - 1, unit);
+            at = count_elastic(seen, 1, at, IMAGES, all - 2, unit);
+            ck_assert_uint_eq(at, IMAGES);
+            for (int i = 0; i < IMAGES; i++)
+                ck_assert_int_eq(seen[i], 1);
+        }
+}
+END_TEST
+
+/* _i: the number of ranks */
+START_TEST(an_elastic_step_is_that_of_other_samplers_if_it_divides_evenly)
+{
+    for (int r = 0; r < _i; r++) {
+        struct sampler plain = sampler_of(r, _i, 4), s = plain;
+
+        s.is_elastic = s.unit = 1;
+        s.all = 4 * (size_t)_i;
+        ck_assert_int_eq(sampler_init(&s), 0);
+        ck_assert_uint_eq(s.n_steps, plain.n_steps);
+        sampler_start_epoch(&s, 1);
+        sampler_start_epoch(&plain, 1);
+        for (size_t step = 0; step < s.n_steps; step++) {
+            ck_assert_uint_eq(sampler_count(&s, step), 4);
+            ck_assert_uint_eq(sampler_first(&s, step),
+                              sampler_first(&plain, step));
+            ck_assert_mem_eq(sampler_step(&s, step), sampler_step(&plain, step),
+                             4 * sizeof(uint32_t));
+        }
+        sampler_fini(&s);
+        sampler_fini(&plain);
+    }
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("trainer_sampler");
@@ -252,6 +325,11 @@ static Suite *make_suite(void)
     tcase_add_loop_test(sampler, row10_few_images_are_repeated_for_many_ranks,
                         0, 2);
     tcase_add_test(sampler, row11_steps_of_an_epoch);
+    tcase_add_loop_test(
+        sampler, an_epoch_has_each_image_once_though_ranks_die_in_it, 1, 9);
+    tcase_add_loop_test(
+        sampler, an_elastic_step_is_that_of_other_samplers_if_it_divides_evenly,
+        1, 9);
     tcase_add_test(sampler, images_that_do_not_fill_a_step_are_refused);
     return suite;
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dying.c - linked into a coll_train whose ranks die, or see others die, where a test
+ * wants it.
+ *
+ * DYING_FAULT="die:NAME:N": this process is killed at its N-th call of the function
+ * NAME.  "fail:NAME:N": that call returns COLL_ERR_PEER when it is done, as on a rank that
+ * learns of a death too early.  The linker's --wrap leads the calls here.
+ */
+#include "coll/coll.h"
+#include "trainer/checkpoint.h"
+#include "trainer/model.h"
+#include "trainer/optim.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Return 1 if this call of the function is to fail; a call that is to die does not
+ * return. */
+static int is_due(const char *name)
+{
+    const char *fault = getenv("DYING_FAULT");
+    static char kind[8], where[32];
+    static int left;
+
+    if (!fault)
+        return 0;
+    if (!*kind &&
+        sscanf(fault, "%7[a-z]:%31[a-z_]:%d", kind, where, &left) != 3)
+        abort();
+    if (strcmp(name, where) || --left)
+        return 0;
+    if (!strcmp(kind, "die"))
+        raise(SIGKILL);
+    return 1;
+}
+
+#define WRAP(name, parameters, ...)                                            \
+    int __real_##name parameters;                                              \
+    int __wrap_##name parameters;                                              \
+    int __wrap_##name parameters                                               \
+    {                                                                          \
+        int is_wrong = is_due(#name), st = __real_##name(__VA_ARGS__);         \
+                                                                               \
+        return is_wrong ? COLL_ERR_PEER : st;                                  \
+    }
+
+WRAP(coll_start, (struct coll_request * request), request)
+WRAP(coll_wait, (struct coll_request * request, double seconds), request,
+     seconds)
+WRAP(coll_allreduce,
+     (const void *in, void *out, size_t count, enum coll_type type,
+      enum coll_op op, struct coll_comm *comm, void *stream),
+     in, out, count, type, op, comm, stream)
+WRAP(coll_allgather,
+     (const void *in, void *out, size_t count, enum coll_type type,
+      struct coll_comm *comm, void *stream),
+     in, out, count, type, comm, stream)
+WRAP(coll_broadcast,
+     (const void *in, void *out, size_t count, enum coll_type type, int root,
+      struct coll_comm *comm, void *stream),
+     in, out, count, type, root, comm, stream)
+WRAP(coll_comm_shrink,
+     (struct coll_comm * comm, const int exclude[], int n_exclude, int flags,
+      struct coll_comm **rest),
+     comm, exclude, n_exclude, flags, rest)
+WRAP(checkpoint_save,
+     (const struct checkpoint *c, const char *dir, size_t keep), c, dir, keep)
+WRAP(model_forward, (struct model * m, const struct pass *pass), m, pass)
+
+void __real_optim_move(struct optim *o, const struct optim_part *part);
+void __wrap_optim_move(struct optim *o, const struct optim_part *part);
+void __wrap_optim_move(struct optim *o, const struct optim_part *part)
+{
+    is_due("optim_move");
+    __real_optim_move(o, part);
+}

@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_train --elastic: ranks die in every phase, and the others go on.  Each image of an
+# epoch counts once, and the result is that of a run in which nobody died: bit for bit
+# where the numbers of ranks allow it.
+. "${srcdir:-.}/tests/trainer/trainer_program.sh"
+set -u
+dying=$build/tests/trainer/coll_train_dying
+[ -x "$dying" ] || { echo "built without Check"; exit 77; }
+
+# collrun ends a job whose rank dies by a signal; so each rank has a parent that does not.
+cat > parent << 'EOF'
+for fault in $FAULTS; do
+    [ "${fault%%=*}" = "$RANK" ] && export DYING_FAULT="${fault#*=}"
+done
+"$@"
+status=$?
+[ $status = 137 ] && exit 0
+exit $status
+EOF
+
+base="--model net --dataset synthetic --limit-train 192 --limit-test 64 --epochs 2 --lr-scale none --elastic --json r.json"
+
+# elastic RANKS FAULTS FLAG...: FAULTS are RANK=KIND:FUNCTION:CALL (see dying.c).  All images
+# of both epochs must count.
+elastic() {
+    ranks=$1 FAULTS=$2
+    shift 2
+    export FAULTS
+    rm -f r.json
+    # shellcheck disable=SC2086
+    accept "$collrun" -n "$ranks" sh parent "$dying" $base "$@"
+    [ "$(grep -o '"images":192,\|"images":192}' r.json | wc -l)" = 2 ] ||
+        fail "$ranks ranks, $FAULTS, $*: images $(grep -o '"images":[0-9]*' r.json)"
+}
+
+crc_of() { sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' r.json; }
+
+# same RANKS FAULTS FLAG...: the run has the bits of one without faults.
+same() {
+    elastic "$@"
+    [ "$(crc_of)" = "$whole" ] || fail "$*: other parameters"
+}
+
+lost() {
+    grep -q "lost $1 of $2 ranks" out || fail "$FAULTS: no word of $1 lost rank"
+}
+
+refusals() {
+    refuse 2 'leave --zero out' "$train" --elastic --zero 1
+    refuse 2 'leave --shard out' "$train" --elastic --shard stride
+    refuse 2 'leave --synthetic' "$train" --elastic --synthetic
+}
+
+# Two ranks, of which one dies: the same 8 blocks, before and after.
+in_each_phase() {
+    fixed="--deterministic --global-batch-size 32"
+    # shellcheck disable=SC2086
+    accept "$collrun" -n 2 "$train" ${base%%--elastic*} $fixed --json r.json
+    whole=$(crc_of)
+    # shellcheck disable=SC2086
+    same 2 "" $fixed
+    # a rank has 24 forward passes in an epoch, of 6 steps, and 8 in its test
+    for fault in 0=die:model_forward:1 1=die:model_forward:6 0=die:model_forward:25 \
+        1=die:model_forward:30 1=die:model_forward:52 0=die:coll_start:1 \
+        1=die:coll_start:9 0=die:coll_wait:4 1=die:coll_wait:6 0=die:optim_move:1 \
+        1=die:optim_move:6 0=die:optim_move:12 1=die:coll_allreduce:12 \
+        0=die:coll_allreduce:14 1=die:coll_allreduce:16 0=die:coll_allreduce:18; do
+        # shellcheck disable=SC2086
+        same 2 $fault $fixed
+        lost 1 2
+    done
+    # who learns too early of a death: the others are a step ahead
+    for fault in 0=fail:coll_wait:1 1=fail:coll_wait:5 2=fail:coll_wait:6 \
+        0=fail:coll_wait:12; do
+        # shellcheck disable=SC2086
+        same 4 $fault $fixed
+        lost 0 4
+    done
+    # who is ahead dies while it sends its state to who is not, or before
+    for fault in coll_broadcast:3 coll_broadcast:4 coll_comm_shrink:1; do
+        # shellcheck disable=SC2086
+        elastic 4 "1=fail:coll_wait:5 0=die:$fault" $fixed
+        lost 1 4
+    done
+}
+
+checkpoints() {
+    fixed="--deterministic --global-batch-size 32"
+    for call in 1 2; do
+        rm -rf ck
+        # shellcheck disable=SC2086
+        same 2 "0=die:checkpoint_save:$call" $fixed --checkpoint ck
+        lost 1 2
+        ls ck/epoch-0001.ckpt ck/epoch-0002.ckpt > names ||
+            fail "the new rank 0 does not save"
+        # shellcheck disable=SC2086
+        accept "$train" ${base%%--elastic*} $fixed --epochs 3 --checkpoint ck --resume auto
+        says 'resumed after epoch 2, step 12'
+    done
+}
+
+# The steps change, and their number: no image is lost, and none comes twice.
+other_steps() {
+    elastic 3 "1=die:coll_wait:2" --batch-size 10 --drop-last off
+    lost 1 3
+    elastic 4 "3=die:coll_wait:2" --global-batch-size 64
+    lost 1 4
+    elastic 4 "0=die:coll_wait:2 1=die:coll_wait:4 2=die:model_forward:9" \
+        --global-batch-size 16
+    grep -q '1 goes on after step' out || fail "three of four ranks died"
+    elastic 3 "0=die:coll_wait:2 1=die:coll_wait:2" --batch-size 7 --drop-last off \
+        --fp16-allreduce --overlap off
+    elastic 3 "1=die:coll_wait:1" --batch-size 8 --accum 2 --drop-last off --opt sgd \
+        --clip-norm 1 --prefetch on
+}
+
+# Batches are normalized as wholes, so they are dealt as wholes.
+batches() {
+    base="$base --model resnet18 --limit-train 192"
+    fixed="--deterministic --global-batch-size 64 --accum 1"
+    elastic 2 "" $fixed
+    whole=$(crc_of)
+    same 2 "1=die:coll_wait:20" $fixed
+    same 2 "1=fail:coll_wait:8" $fixed
+}
+
+# One to three of four ranks die at random calls; the seed is printed.
+at_random() {
+    seed=${SEED:-$(date +%s)}
+    echo "random deaths: SEED=$seed"
+    n=4
+    [ "${TEST_LONG:-0}" = 0 ] || n=30
+    awk -v n=$n -v seed="$seed" 'function any(m) { return int(rand() * m) }
+        BEGIN {
+            srand(seed)
+            split("model_forward coll_start coll_wait optim_move coll_allreduce", name, " ")
+            most["model_forward"] = 30
+            while (n--) {
+                victim = any(4)
+                for (left = 1 + any(3); left--; victim = (victim + 1) % 4) {
+                    f = name[1 + any(5)]
+                    first = f == "coll_allreduce" ? 12 : 1
+                    printf "%d=die:%s:%d ", victim, f,
+                        first + any(f in most ? most[f] : 12)
+                }
+                print ""
+            }
+        }' > deaths
+    while read -r faults; do
+        elastic 4 "$faults" --global-batch-size 32 < /dev/null
+        elastic 4 "$faults" --batch-size 10 --drop-last off < /dev/null
+    done < deaths
+}
+
+refusals
+in_each_phase
+checkpoints
+other_steps
+batches
+at_random
+echo "all checks passed"
