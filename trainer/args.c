@@ -97,7 +97,7 @@ static int judge_eval(struct args *args)
     return 0;
 }
 
-/* Survivors have a whole state, and one order of images to divide. */
+/* Survivors divide one order of images. */
 static int judge_elastic(const struct args *args)
 {
     if (args->synthetic || args->eval_only)
@@ -106,9 +106,6 @@ static int judge_elastic(const struct args *args)
     if (args->shard)
         return train_refuse("--elastic divides one order of images among the "
                             "ranks; leave --shard out");
-    if (args->zero)
-        return train_refuse("--elastic needs the whole optimizer state on each "
-                            "rank; leave --zero out");
     return 0;
 }
 

@@ -510,6 +510,22 @@ int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)
                                    NULL));
 }
 
+int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
+                size_t n_before)
+{
+    int next = (d->rank + 1) % d->size;
+    int last = (d->rank + d->size - 1) % d->size;
+
+    if (check(d, coll_group_start()))
+        return -1;
+    if (check(d, coll_send(values, n, COLL_F32, next, d->comm, NULL)) ||
+        check(d, coll_recv(before, n_before, COLL_F32, last, d->comm, NULL))) {
+        coll_group_end();
+        return -1;
+    }
+    return check(d, coll_group_end());
+}
+
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len)
 {
     return check(d, coll_allgather(mine, all, len, COLL_U8, d->comm, NULL));

@@ -167,6 +167,11 @@ int ddp_spread(struct ddp *d, const float *whole, float *own);
 int ddp_share_floats(struct ddp *d, float *values, size_t n, int root);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
 
+/* Send values to the next rank and receive those of the one before, in a ring of 2 ranks
+ * at least. */
+int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
+                size_t n_before);
+
 /* Gather len bytes of each rank into all[size][len] on every rank. */
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len);
 

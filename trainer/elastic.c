@@ -8,14 +8,21 @@
  * sends its parameters and optimizer state, and the step counts, with the dead rank's
  * images.  If no rank has made it, it is made again, without the dead rank.
  *
+ * With ZeRO each rank changes a part, and copies.h has every part as it was after the
+ * last two steps.  No rank finishes a step before all parts have their copies.  So the
+ * survivors take the last step of which all copies are there, and bring the parts
+ * together; every one of them has the whole until the next step begins.
+ *
  * Who receives keeps its own state until the new one is there as a whole.  So if the
  * sender dies meanwhile, nothing is lost but the step that it alone had made.
  */
 #include "trainer/args.h"
+#include "trainer/copies.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/loader.h"
 #include "trainer/model.h"
+#include "trainer/optim.h"
 #include "trainer/train.h"
 #include "trainer/train_state.h"
 
@@ -25,17 +32,30 @@
 /* Where a rank is in the run. */
 struct place {
     uint64_t step, epoch, is_trained, done, has_reached; /* as in a trainer */
+    uint64_t own, previous; /* with ZeRO: steps of its newest copies, */
+    int32_t rank, has_whole,
+        has_previous; /* and its rank when they were made */
 };
 
 static struct place place_of(const struct trainer *t)
 {
-    return (struct place){
-        .step = t->optim.step,
+    const struct copies *s = t->rescue.copies;
+    struct place place = {
+        .step = t->rescue.n_counted,
         .epoch = t->epoch,
         .is_trained = (uint64_t)t->tally.is_trained,
         .done = t->tally.done,
         .has_reached = (uint64_t)t->test.has_reached,
+        .has_whole = t->rescue.whole != NULL,
     };
+
+    if (s) {
+        place.rank = s->rank;
+        place.own = s->own[0].step;
+        place.has_previous = s->previous[0].is_there || s->previous[1].is_there;
+        place.previous = s->previous[!s->previous[0].is_there].step;
+    }
+    return place;
 }
 
 /* After its last step an epoch is trained, and then tested. */
@@ -61,8 +81,10 @@ int trainer__make_rescue(struct trainer *t)
                             n);
 }
 
-void trainer__keep_running(struct trainer *t)
+void trainer__begin_rescue(struct trainer *t)
 {
+    free(t->rescue.whole);
+    t->rescue.whole = NULL;
     if (t->rescue.running)
         memcpy(t->rescue.running, model_running(t->model),
                model_n_running(t->model) * sizeof(float));
@@ -135,28 +157,176 @@ static int find_latest(const struct place *all, int n, int *n_behind)
     return latest;
 }
 
+/* ---- the same with ZeRO ---- */
+
+/* Return the rank that has the copy of an old rank's shard, its own or the next one's;
+ * -1: none. */
+static int holder_of(const struct place *all, int n, int old, int n_old)
+{
+    int holder = -1;
+
+    for (int r = 0; r < n; r++) {
+        if (all[r].rank == old)
+            return r;
+        if (all[r].rank == (old + 1) % n_old && all[r].has_previous)
+            holder = r;
+    }
+    return holder;
+}
+
+/* Find the last step after which there is a copy of each shard: 0, or -1 with
+ * train_error() set. */
+static int find_step(const struct place *all, int n, int n_old, uint64_t *step)
+{
+    *step = UINT64_MAX;
+    for (int old = 0; old < n_old; old++) {
+        int r = holder_of(all, n, old, n_old);
+        uint64_t has;
+
+        if (r < 0)
+            return train_fail_by(
+                CAUSE_RANKS,
+                "ranks %d and %d died together, and with them the only copies "
+                "of a part of the optimizer's state; go on from a checkpoint "
+                "by --resume auto",
+                old, (old + 1) % n_old);
+        has = all[r].rank == old ? all[r].own : all[r].previous;
+        *step = has < *step ? has : *step;
+    }
+    return 0;
+}
+
+/* Bring the shards of all old ranks together on every rank. */
+static int assemble(struct trainer *t, const struct place *all, uint64_t step,
+                    float *whole)
+{
+    const struct copies *s = t->rescue.copies;
+    size_t n_params = model_n_params(t->model), most = 0;
+    float *values;
+    int st = 0;
+
+    for (int old = 0; old < s->size; old++)
+        most = copies_len(s, old) > most ? copies_len(s, old) : most;
+    values = malloc((most + 1) * sizeof(*values));
+    if (!values)
+        return train_fail("out of memory for another rank's state");
+    for (int old = 0; old < s->size && !st; old++) {
+        int root = holder_of(all, t->ddp->size, old, s->size);
+        const struct copy *copy =
+            copies_find(old == s->rank ? s->own : s->previous, step);
+
+        if (root == t->ddp->rank)
+            memcpy(values, copy->values, copies_len(s, old) * sizeof(*values));
+        st = ddp_share_floats(t->ddp, values, copies_len(s, old), root);
+        copies_spread(s, old, values, whole, n_params);
+    }
+    free(values);
+    return st;
+}
+
+/* Have the parameters and the whole optimizer's state on every rank, after *step. */
+static int make_whole(struct trainer *t, const struct place *all,
+                      uint64_t *step)
+{
+    size_t n = t->rescue.copies->width * model_n_params(t->model);
+    float *whole;
+    int root = 0, failed, st;
+
+    while (root < t->ddp->size && !all[root].has_whole)
+        root++;
+    *step = root < t->ddp->size ? all[root].step : 0;
+    if (root == t->ddp->size &&
+        find_step(all, t->ddp->size, t->rescue.copies->size, step))
+        return -1;
+    whole = t->rescue.whole ? t->rescue.whole : malloc(n * sizeof(*whole));
+    st = whole ? 0
+               : train_fail("out of memory for the state of all ranks, %zu "
+                            "bytes; go on from a checkpoint",
+                            n * sizeof(*whole));
+    if (ddp_agree(t->ddp, st, &failed) || failed >= 0)
+        st = -1;
+    else if (root < t->ddp->size)
+        st = ddp_share_floats(t->ddp, whole, n, root);
+    else
+        st = assemble(t, all, *step, whole);
+    if (st && whole != t->rescue.whole)
+        free(whole);
+    if (!st)
+        t->rescue.whole = whole;
+    return st;
+}
+
+/* Take this rank's new part of the whole. */
+static int take_part(struct trainer *t)
+{
+    size_t n_params = model_n_params(t->model);
+    const float *state = t->rescue.whole + n_params;
+    struct optim *o = &t->optim;
+    uint64_t step = o->step;
+
+    optim_fini(o);
+    if (optim_init(o, ddp_n_own(t->ddp, t->ddp->rank)))
+        return -1;
+    o->step = step;
+    for (size_t k = 0; k < optim_arrays(o->kind); k++)
+        for (int i = 0; i < t->ddp->n_buckets; i++) {
+            struct ddp_part part = ddp_part(t->ddp, i, t->ddp->rank);
+
+            memcpy(o->state + k * o->n + part.at,
+                   state + k * n_params + part.first,
+                   part.count * sizeof(*state));
+        }
+    return copies_make(t);
+}
+
+/* ---- the latest step ---- */
+
+/* Bring the latest state to all ranks.  *step is the step that it comes after. */
+static int take_state(struct trainer *t, const struct place *all, int root,
+                      int n_behind, uint64_t *step)
+{
+    *step = all[root].step;
+    if (!t->args->zero)
+        return n_behind ? share_state(t, root, t->rescue.n_counted < *step) : 0;
+    if (make_whole(t, all, step))
+        return -1;
+    memcpy(model_params(t->model), t->rescue.whole,
+           model_n_params(t->model) * sizeof(float));
+    trainer__params_changed(t);
+    return 0;
+}
+
 /* Come to the place of the rank that is furthest. */
 static int take_latest(struct trainer *t, struct place *all)
 {
-    struct place mine = place_of(t), best;
+    struct place mine = place_of(t);
+    uint64_t step;
     int root, n_behind;
 
     if (ddp_gather_bytes(t->ddp, &mine, all, sizeof(mine)))
         return -1;
     root = find_latest(all, t->ddp->size, &n_behind);
-    best = all[root];
-    if (n_behind && share_state(t, root, mine.step < best.step))
+    if (take_state(t, all, root, n_behind, &step))
         return -1;
-    if (mine.step < best.step)
+    if (mine.step < step)
         trainer__count_step(t); /* with this rank's images */
     restore_running(t);
-    t->optim.step = best.step;
-    t->epoch = best.epoch;
-    t->tally.is_trained = (int)best.is_trained;
+    t->optim.step = step;
+    if (all[root].step < step)
+        return 0; /* all ranks have counted it just now */
+    t->epoch = all[root].epoch;
+    t->tally.is_trained = (int)all[root].is_trained;
     t->tally.is_open &= !t->tally.is_trained;
-    t->tally.done = (size_t)best.done;
-    t->test.has_reached = (int)best.has_reached;
+    t->tally.done = (size_t)all[root].done;
+    t->test.has_reached = (int)all[root].has_reached;
     return 0;
+}
+
+void trainer__drop_rescue(struct trainer *t)
+{
+    free(t->rescue.running);
+    free(t->rescue.whole);
+    copies_destroy(t->rescue.copies);
 }
 
 /* ---- going on ---- */
@@ -169,7 +339,8 @@ static int divide_anew(struct trainer *t)
     blocks_fini(&t->blocks);
     sampler_fini(&t->sampler);
     trainer__cut(t);
-    if (trainer__divide(t) || ddp_open_buckets(t->ddp))
+    if (trainer__divide(t) || ddp_open_buckets(t->ddp) ||
+        (t->args->zero && take_part(t)))
         return -1;
     t->skip =
         t->tally.is_trained ? 0 : t->tally.done / trainer__global_batch(t);

@@ -9,6 +9,7 @@
  */
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
+#include "trainer/copies.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/loader.h"
@@ -161,7 +162,7 @@ void trainer_fini(struct trainer *t)
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
-    free(t->rescue.running);
+    trainer__drop_rescue(t);
     trainer__free_whole(t);
     free(t->test.index);
     free(t->test.labels);
@@ -316,10 +317,23 @@ static int clip(struct trainer *t)
     return 0;
 }
 
+/* With ZeRO and --elastic: no rank gets the others' parameters before all have copies of
+ * their shards.  So if one rank has finished a step, all ranks can. */
+static int gather_after_copies(struct trainer *t)
+{
+    if (copies_take(t))
+        return -1;
+    for (int i = t->ddp->n_buckets; i-- > 0;)
+        if (ddp_part_moved(t->ddp, i))
+            return -1;
+    return ddp_await_all(t->ddp);
+}
+
 /* Make the optimizer's step.  With ZeRO parameters still arrive when this
  * returns; the next forward pass waits for each layer's. */
 static int move_params(struct trainer *t)
 {
+    int keeps_copies = t->args->zero && t->args->elastic;
     struct optim *o = &t->optim;
 
     if (t->args->clip_norm > 0 && clip(t))
@@ -336,10 +350,12 @@ static int move_params(struct trainer *t)
         };
 
         t->device->step(o, &part);
-        if (ddp_part_moved(t->ddp, i))
+        if (!keeps_copies && ddp_part_moved(t->ddp, i))
             return -1;
     }
     trainer__params_changed(t);
+    if (keeps_copies)
+        return gather_after_copies(t);
     return t->args->overlap_off ? ddp_await_all(t->ddp) : 0;
 }
 
@@ -353,7 +369,7 @@ static void begin_step(struct trainer *t, size_t step)
     t->step.loss = t->step.n_right = 0;
     if (t->step.images == 0) /* a rank without images adds nothing */
         model_clear_gradients(t->model);
-    trainer__keep_running(t);
+    trainer__begin_rescue(t);
 }
 
 static int train_step(struct trainer *t, size_t step)
@@ -419,6 +435,7 @@ void trainer__count_step(struct trainer *t)
     t->skip++;
     t->tally.done += t->step.all;
     t->rescue.in_step = 0;
+    t->rescue.n_counted++;
 }
 
 static struct progress_stats progress_of(const struct trainer *t)

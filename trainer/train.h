@@ -23,6 +23,7 @@ struct device;
 struct loader;
 struct model;
 struct model_desc;
+struct copies;
 
 /* Checkpoints, on rank 0. */
 struct saving {
@@ -39,6 +40,11 @@ struct rescue {
                      * --global-batch-size keeps the steps' size */
     float *running; /* the running statistics before this step */
     int in_step;    /* the step has begun, and is not counted */
+    uint64_t n_counted;    /* steps of the run that are counted */
+    struct copies *copies; /* with ZeRO; else NULL */
+    float
+        *whole; /* with ZeRO: parameters and state of all ranks, from a death to
+                           * the next step; else NULL */
 };
 
 /* One pass of the test. */

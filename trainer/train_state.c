@@ -8,6 +8,7 @@
 #include "trainer/alike.h"
 #include "trainer/args.h"
 #include "trainer/checkpoint.h"
+#include "trainer/copies.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/train_state.h"
@@ -289,6 +290,9 @@ int trainer_share(struct trainer *t)
     else if (share_optim(t))
         return -1;
     trainer__params_changed(t);
+    t->rescue.n_counted = t->optim.step;
+    if (t->args->elastic && t->args->zero && copies_make(t))
+        return -1;
     return ddp_open_buckets(t->ddp);
 }
 

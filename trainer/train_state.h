@@ -14,9 +14,11 @@ size_t trainer__global_batch(const struct trainer *t);
 void trainer__count_step(struct trainer *t);
 
 /* trainer__make_rescue: allocate what --elastic needs; 0, or -1 with train_error() set.
- * trainer__keep_running: keep the running statistics of before a step. */
+ * trainer__begin_rescue: keep what a step will change, before it
+ * begins.  trainer__drop_rescue: free it all. */
 int trainer__make_rescue(struct trainer *t);
-void trainer__keep_running(struct trainer *t);
+void trainer__begin_rescue(struct trainer *t);
+void trainer__drop_rescue(struct trainer *t);
 
 /* Cut the images of a step into blocks, without memory for their sums. */
 void trainer__cut(struct trainer *t);

@@ -47,6 +47,7 @@ static int is_due(const char *name)
     }
 
 WRAP(coll_start, (struct coll_request * request), request)
+WRAP(coll_group_end, (void))
 WRAP(coll_wait, (struct coll_request * request, double seconds), request,
      seconds)
 WRAP(coll_allreduce,

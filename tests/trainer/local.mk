@@ -68,7 +68,7 @@ tests_trainer_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS)
 check_PROGRAMS += %D%/coll_train_dying
 tests_trainer_coll_train_dying_SOURCES = trainer/main.c %D%/dying.c
 tests_trainer_coll_train_dying_LDADD = libtrainer.la libcoll.la
-tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
+tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_group_end -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
 	-Wl,--wrap=coll_allreduce -Wl,--wrap=coll_allgather -Wl,--wrap=coll_broadcast \
 	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
 	-Wl,--wrap=optim_move

@@ -47,7 +47,6 @@ lost() {
 }
 
 refusals() {
-    refuse 2 'leave --zero out' "$train" --elastic --zero 1
     refuse 2 'leave --shard out' "$train" --elastic --shard stride
     refuse 2 'leave --synthetic' "$train" --elastic --synthetic
 }
@@ -77,11 +76,11 @@ in_each_phase() {
         same 4 $fault $fixed
         lost 0 4
     done
-    # who is ahead dies while it sends its state to who is not, or before
+    # who is ahead dies before it sends its state to who is not, or meanwhile, if the others
+    # were ahead at all
     for fault in coll_broadcast:3 coll_broadcast:4 coll_comm_shrink:1; do
         # shellcheck disable=SC2086
         elastic 4 "1=fail:coll_wait:5 0=die:$fault" $fixed
-        lost 1 4
     done
 }
 
@@ -125,6 +124,38 @@ batches() {
     same 2 "1=fail:coll_wait:8" $fixed
 }
 
+# With ZeRO a dead rank's part of the optimizer's state is on the next rank.
+zero() {
+    fixed="--deterministic --global-batch-size 32 --zero 1"
+    for fault in 0=die:coll_group_end:2 1=die:coll_group_end:7 1=die:coll_start:4 \
+        0=die:coll_wait:5 1=die:coll_wait:6 0=die:coll_wait:12 1=die:optim_move:3 \
+        0=die:model_forward:26 0=die:coll_allreduce:17; do
+        # shellcheck disable=SC2086
+        same 2 $fault $fixed
+        lost 1 2
+    done
+    # not all ranks have made the step, or not all have the copies: it is taken back; or
+    # all have both, but not all have the parameters: it counts
+    for fault in 1=fail:coll_wait:3 0=fail:coll_group_end:4 3=fail:coll_group_end:2 \
+        2=fail:coll_wait:4; do
+        # shellcheck disable=SC2086
+        same 4 $fault $fixed
+        lost 0 4
+    done
+    # in each phase of going on
+    for call in coll_comm_shrink:1 coll_allgather:2 coll_broadcast:3 \
+        coll_broadcast:4 coll_broadcast:6 coll_group_end:5 coll_group_end:6; do
+        elastic 4 "1=fail:coll_group_end:4 0=die:$call" --global-batch-size 32 --zero 1
+        lost 1 4
+    done
+    elastic 4 "1=die:coll_wait:3 3=die:coll_wait:9 0=die:coll_wait:15" \
+        --global-batch-size 16 --zero 1 --clip-norm 1
+    elastic 3 "1=die:coll_wait:5" --batch-size 10 --drop-last off --zero 1 --opt sgd
+    FAULTS="1=die:coll_wait:4 2=die:coll_wait:4"
+    # shellcheck disable=SC2086
+    refuse 3 'ranks 1 and 2 died together' "$collrun" -n 4 sh parent "$dying" $base --batch-size 8 --zero 1
+}
+
 # One to three of four ranks die at random calls; the seed is printed.
 at_random() {
     seed=${SEED:-$(date +%s)}
@@ -150,6 +181,7 @@ at_random() {
     while read -r faults; do
         elastic 4 "$faults" --global-batch-size 32 < /dev/null
         elastic 4 "$faults" --batch-size 10 --drop-last off < /dev/null
+        elastic 4 "${faults%% *}" --global-batch-size 32 --zero 1 < /dev/null
     done < deaths
 }
 
@@ -157,6 +189,7 @@ refusals
 in_each_phase
 checkpoints
 other_steps
+zero
 batches
 at_random
 echo "all checks passed"
