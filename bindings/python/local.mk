@@ -6,8 +6,9 @@ python_package = %D%/libcoll/__init__.py %D%/libcoll/_buffers.py %D%/libcoll/_ca
 	%D%/libcoll/ops.py %D%/libcoll/process.py %D%/libcoll/py.typed %D%/libcoll/request.py \
 	%D%/libcoll/torch.py
 horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.py \
-	%D%/libcoll/horovod/_carry.py %D%/libcoll/horovod/_coordinator.py \
-	%D%/libcoll/horovod/_processes.py %D%/libcoll/horovod/_timeline.py \
+	%D%/libcoll/horovod/_carry.py %D%/libcoll/horovod/_common.py \
+	%D%/libcoll/horovod/_coordinator.py %D%/libcoll/horovod/_processes.py \
+	%D%/libcoll/horovod/_timeline.py %D%/libcoll/horovod/_torch.py \
 	%D%/libcoll/horovod/compression.py %D%/libcoll/horovod/functions.py \
 	%D%/libcoll/horovod/ops.py %D%/libcoll/horovod/optimizer.py \
 	%D%/libcoll/horovod/sync_batch_norm.py %D%/libcoll/horovod/torch.py

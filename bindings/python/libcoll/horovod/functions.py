@@ -9,13 +9,9 @@ from typing import Any
 
 import torch
 
+from ._common import dumps
 from ._processes import ProcessSet, global_process_set, rank
 from .ops import allgather, broadcast_, broadcast_async_, synchronize
-
-try:
-    import cloudpickle as pickler  # it takes functions and classes of the program, too
-except ImportError:
-    pickler = pickle
 
 
 def broadcast_parameters(
@@ -42,7 +38,7 @@ def broadcast_object(
 ) -> Any:  # fmt: skip
     """Return the root's object on all ranks."""
     name, is_root = name or "object", rank() == root_rank
-    data = bytearray(pickler.dumps(obj) if is_root else b"")
+    data = bytearray(dumps(obj) if is_root else b"")
     length = broadcast_(torch.tensor([len(data)]), root_rank, name + ".length", process_set)
     data = data or bytearray(int(length))
     tensor = torch.frombuffer(data, dtype=torch.uint8)
@@ -54,7 +50,7 @@ def allgather_object(
     obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> list[Any]:
     """Return the objects of all ranks."""
-    name, data = name or "object", bytearray(pickler.dumps(obj))
+    name, data = name or "object", bytearray(dumps(obj))
     lengths = allgather(torch.tensor([len(data)]), name + ".length", process_set)
     tensor = torch.frombuffer(data, dtype=torch.uint8)
     gathered = allgather(tensor, name + ".bytes", process_set)

@@ -9,65 +9,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import torch
 
-from ._carry import can_carry
-from ._coordinator import Entry, Signature
+from . import _torch
+from ._common import Average, Sum, op_of, submit
+from ._coordinator import Entry
 from ._processes import ProcessSet, global_process_set, rank
 from .compression import Compression
 
-Average, Sum, Adasum, Min, Max, Product = range(6)
-_REDUCTIONS = ("avg", "sum", "adasum", "min", "max", "prod")
+_submit = partial(submit, _torch)
 
 
 # ---- how operations are submitted --------------------------------------------------
-
-
-def _op_of(op: int | None, average: bool | None) -> int:
-    if op is not None and average is not None:
-        raise ValueError("The op parameter supersedes average. Please provide only one of them.")
-    if op is None:
-        return Sum if average is False else Average
-    return op
-
-
-def _submit(
-    operation: str, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor],
-    name: str | None, process_set: ProcessSet, op: int | None = None, extra: Any = None,
-    is_list: bool = True, **fields: Any,
-) -> Entry:  # fmt: skip
-    coordinator = process_set._coordinator_of_rank()
-    reduction = "" if op is None else _REDUCTIONS[op]
-    for tensor in inputs:
-        why = can_carry(tensor, operation, reduction)
-        if why:
-            raise ValueError(why)
-    n_ranks = coordinator.comm.size
-    if reduction == "adasum" and n_ranks & (n_ranks - 1):
-        raise NotImplementedError(
-            "Running Adasum with non-power of 2 ranks is not supported yet: there are "
-            f"{n_ranks} ranks"
-        )
-    if len({tensor.device.type for tensor in inputs}) > 1:
-        raise ValueError("the tensors of a group are on different devices")
-    has_rows = operation in ("allgather", "alltoall")  # the first dimension may differ
-    signature = Signature(
-        f"{operation}.{name or f'noname.{next(process_set._numbers)}'}",
-        operation,
-        reduction,
-        tuple([tensor.dtype for tensor in inputs]),
-        tuple([tuple(tensor.shape[has_rows:]) for tensor in inputs]),
-        inputs[0].device.type if inputs else "cpu",
-        **fields,
-    )
-    entry = Entry(signature, inputs, outputs, extra)
-    entry.is_list = is_list
-    if signature.device == "cuda":
-        entry.event = torch.cuda.current_stream(inputs[0].device).record_event()
-    return coordinator.submit(entry)
 
 
 def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +87,7 @@ def grouped_allreduce_async(
 ) -> Entry:  # fmt: skip
     """Start to reduce tensors, all of them together; the result is new tensors."""
     outputs = [torch.empty_like(t) for t in tensors] if _outputs is None else _outputs
-    return _submit("allreduce", tensors, outputs, name, process_set, _op_of(op, average),
+    return _submit("allreduce", tensors, outputs, name, process_set, op_of(op, average),
                    scale=(float(prescale_factor), float(postscale_factor)))  # fmt: skip
 
 
@@ -150,7 +106,7 @@ def grouped_allreduce(
     postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
 ) -> list[torch.Tensor]:  # fmt: skip
     """Reduce tensors, all of them together; gradients are reduced in the same way."""
-    options: dict[str, Any] = {"op": _op_of(op, average), "process_set": process_set}
+    options: dict[str, Any] = {"op": op_of(op, average), "process_set": process_set}
     options.update(prescale_factor=prescale_factor, postscale_factor=postscale_factor)
 
     def run(sent: Any) -> Entry:

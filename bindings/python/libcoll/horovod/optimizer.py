@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
+from ._common import Adasum, Average
 from ._processes import ProcessSet, global_process_set
 from .compression import Compression
 from .functions import broadcast_object
-from .ops import Adasum, Average, allreduce_async_, grouped_allreduce_async_
-from .ops import sparse_allreduce_async, synchronize
+from .ops import allreduce_async_, grouped_allreduce_async_, sparse_allreduce_async, synchronize
 
 Group = tuple[torch.nn.Parameter, ...]
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ._common import Sum
 from ._processes import size
-from .ops import Sum, allreduce
+from .ops import allreduce
 
 
 class SyncBatchNorm(_BatchNorm):  # type: ignore[misc]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The names of horovod.torch.  doc/python.md has the differences from Horovod."""
 
+from ._common import Adasum, Average, Max, Min, Product, Sum
 from ._coordinator import HorovodInternalError
 from ._processes import ProcessSet, add_process_set, ccl_built, cross_rank, cross_size
 from ._processes import cuda_built, ddl_built, global_process_set, gloo_built, gloo_enabled
@@ -10,8 +11,8 @@ from ._processes import rocm_built, shutdown, size, start_timeline, stop_timelin
 from .compression import Compression
 from .functions import allgather_object, broadcast_object, broadcast_optimizer_state
 from .functions import broadcast_parameters
-from .ops import Adasum, Average, Max, Min, Product, Sum, allgather, allgather_async, allreduce
-from .ops import allreduce_, allreduce_async, allreduce_async_, alltoall, alltoall_async, barrier
+from .ops import allgather, allgather_async, allreduce, allreduce_, allreduce_async
+from .ops import allreduce_async_, alltoall, alltoall_async, barrier
 from .ops import broadcast, broadcast_, broadcast_async, broadcast_async_, grouped_allgather
 from .ops import grouped_allgather_async, grouped_allreduce, grouped_allreduce_
 from .ops import grouped_allreduce_async, grouped_allreduce_async_, grouped_reducescatter
