@@ -7,6 +7,7 @@ nobase_dist_doc_DATA += \
 	%D%/errors.md \
 	%D%/gpu.md \
 	%D%/guide.md \
+	%D%/keras.md \
 	%D%/launching.md \
 	%D%/limits.md \
 	%D%/mpi.md \
