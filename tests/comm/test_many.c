@@ -2,13 +2,13 @@
 /* test_many.c - hundreds of communicators: what one costs in descriptors,
  * threads, memory and time, and that nothing is left of it.  Times are printed,
  * not judged. */
+#include "tests/support/files.h"
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
 #include "tests/support/suite.h"
 #include "lib/util/util.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +24,6 @@ struct cost {
     int n_fds, n_threads;
     long kib; /* VmRSS */
 };
-
-static int count(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
-    return n;
-}
 
 static long resident(void)
 {
@@ -53,8 +41,8 @@ static long resident(void)
 
 static struct cost look(void)
 {
-    return (struct cost){count("/proc/self/fd"), count("/proc/self/task"),
-                         resident()};
+    return (struct cost){folder_count("/proc/self/fd"),
+                         folder_count("/proc/self/task"), resident()};
 }
 
 static int gather_alone(void *arg, const void *in, void *out, size_t len)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_world.c - see boot_world.h. */
 #include "tests/support/boot_world.h"
+#include "tests/support/files.h"
 #include "lib/boot/boot.h"
 #include "tests/support/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,21 +107,9 @@ void *world_shared(size_t len)
     return map;
 }
 
-static int count_entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
+int world_n_fds(void) { return folder_count("/proc/self/fd"); }
 
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-int world_n_fds(void) { return count_entries("/proc/self/fd"); }
-
-int world_n_threads(void) { return count_entries("/proc/self/task"); }
+int world_n_threads(void) { return folder_count("/proc/self/task"); }
 
 int world_settled_threads(int n_threads)
 {

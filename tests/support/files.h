@@ -4,6 +4,7 @@
 #define COLL_TESTS_FILES_H
 
 #include <check.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,19 @@ static inline void folder_make(char *name)
 {
     memset(name + strlen(name) - 6, 'X', 6);
     ck_assert_ptr_nonnull(mkdtemp(name));
+}
+
+/* Return how many entries a folder has. */
+static inline int folder_count(const char *name)
+{
+    DIR *dir = opendir(name);
+    int n = 0;
+
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
 }
 
 /* Remove a folder and all that it holds. */
