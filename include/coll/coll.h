@@ -738,6 +738,8 @@ const char *coll_comm_transports(const struct coll_comm *comm);
  * Shapes:    why is a sentence for the other ranks, or NULL.
  * Result:    Operations that run or that are called later return
  *            COLL_ERR_ABORTED on every rank, with why in the message.
+ *            coll_comm_agree() and coll_comm_shrink() work as before: this is what
+ *            ULFM calls revoke.
  * Ownership: why is copied.
  * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
  * Threads:   Any, also while another thread waits in an operation, and destroys
