@@ -8,11 +8,12 @@
  * have ended.
  *
  *   faults_script.c  draws the script; is a rank
- *   faults_crash.c, faults_malloc.c
- *                    end a rank in the middle of its n-th call of libc
  *   faults_case.c    draws a case; is the keeper
  *   faults_judge.c   says what was right
- *   faults.c         the program: many cases side by side, and the report
+ *   faults.c         the program: its cases, and the report
+ *
+ * many.h runs the cases side by side; crash.h ends a rank in the middle of a call of
+ * libc.
  */
 #ifndef COLL_TESTS_FAULTS_H
 #define COLL_TESTS_FAULTS_H
@@ -147,19 +148,6 @@ struct board {
 
 /* Be that rank; the process's exit status. */
 int script_play(const struct fault_case *c, int rank, struct board *board);
-
-/* Let this process end at its n-th call of libc from now on, in any thread, by
- * the signal or, for 0, by _exit().  *struck then says when. */
-void crash_arm(int n_calls, int how, _Atomic double *struck);
-
-/* Another call: the n-th one ends here. */
-void crash_tick(void);
-
-/* Count there what this process sends to sockets, from now on. */
-void crash_count_sent(atomic_int *n_sent);
-
-/* Set *is_ucx if this process is ended by an assertion of UCX. */
-void crash_count_ucx(atomic_int *is_ucx);
 
 /* ---- the verdict --------------------------------------------------------- */
 

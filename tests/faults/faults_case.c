@@ -2,10 +2,10 @@
 /* faults_case.c - draws a case, and is its keeper: starts the ranks, kills, stops
  * and wakes the victim, waits for all of them, and looks for what they left. */
 #include "tests/faults/faults.h"
+#include "tests/faults/many.h"
 #include "tests/support/seclude.h"
 #include "lib/util/util.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +16,6 @@
 #include <unistd.h>
 
 /* ---- drawing ------------------------------------------------------------- */
-
-/* From low to high, each order of magnitude as likely as the others. */
-static double draw_scale(uint64_t *state, double low, double high)
-{
-    double x = (double)oracle_random(state, 1u << 20) / (1u << 20);
-
-    return low * pow(high / low, x);
-}
 
 enum place { AT_CREATE, AT_OPERATION, AT_SPLIT, AT_DESTROY, N_PLACES };
 
@@ -63,11 +55,11 @@ static void draw_fault(struct fault *f, const struct script *s, uint64_t *state)
     f->kind = kinds[oracle_random(state, ARRAY_LEN(kinds))];
     f->victim = (int)oracle_random(state, (unsigned)s->size);
     f->step = draw_step(s, f->victim, state);
-    f->delay = draw_scale(state, 10e-6, 30e-3);
+    f->delay = many_scale(state, 10e-6, 30e-3);
     /* beyond all that is tried again after a second, or any */
-    f->length = oracle_random(state, 2) ? draw_scale(state, 1.2, 3)
-                                        : draw_scale(state, 0.02, 1.2);
-    f->n_calls = (int)draw_scale(state, 1, 400);
+    f->length = oracle_random(state, 2) ? many_scale(state, 1.2, 3)
+                                        : many_scale(state, 0.02, 1.2);
+    f->n_calls = (int)many_scale(state, 1, 400);
     f->how = f->kind == FAULT_CRASH
                  ? signals[oracle_random(state, ARRAY_LEN(signals))]
                  : (int)oracle_random(state, 4);
@@ -79,11 +71,9 @@ const char *const faults_transports[FAULTS_TRANSPORTS] = {
 void case_draw(struct fault_case *c, unsigned seed, unsigned number,
                double soon)
 {
-    uint64_t state = ((uint64_t)seed << 32 ^ number) * 0x9e3779b97f4a7c15u;
+    uint64_t state = many_state(seed, number);
     int size;
 
-    for (int i = 0; i < 4; i++)
-        oracle_random(&state, 2);
     *c = (struct fault_case){
         .seed = seed, .number = number, .soon = soon, .timeout = 5 + 3 * soon};
     c->transports = faults_transports[oracle_random(&state, FAULTS_TRANSPORTS)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* faults_script.c - what the ranks of a case do: drawn alike on each of them, and
  * carried out with an eye on every status and every result. */
+#include "tests/faults/crash.h"
 #include "tests/faults/faults.h"
 #include "tests/support/work.h"
 #include "lib/util/util.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults_crash.c - the program's own libc calls: each is counted, and handed on.
+/* crash.c - the program's own libc calls: each is counted, and handed on.
  *
  * Defined in the program they come before libc's, for libcoll as for UCX.  The
  * n-th call from the arming on is never made: there the process ends, be it
@@ -9,7 +9,7 @@
  * This file is compiled without sanitizers: libc calls these functions before
  * theirs have begun.
  */
-#include "tests/faults/faults.h"
+#include "tests/faults/crash.h"
 #include "lib/util/util.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults_malloc.c - allocations as points at which a rank may crash: they are in
+/* crash_malloc.c - allocations as points at which a rank may crash: they are in
  * the midst of code that enters no kernel.  A sanitizer has malloc for itself. */
-#include "tests/faults/faults.h"
+#include "tests/faults/crash.h"
 
 #include <stdlib.h>
 
