@@ -88,7 +88,8 @@ void coll__gate_remove(struct coll__gate *gate)
     *at = gate->next;
     if (gate->kind == GATE_BOOT)
         remember(&listener.past[listener.n_past++ % MAX_PAST], gate);
-    else if (gate->kind == GATE_DATA && gate->generation == 0)
+    else if (gate->kind == GATE_CTRL ||
+             (gate->kind == GATE_DATA && gate->generation == 0))
         remember(&listener.left[listener.n_left++ % MAX_PAST], gate);
     if (!listener.gates)
         coll__listener_close();
@@ -136,7 +137,7 @@ static int is_early(const struct coll__hello *hello)
 static int is_late(const struct coll__hello *hello)
 {
     for (int i = 0; i < MAX_PAST && i < listener.n_left; i++)
-        if (kind_of(hello) == GATE_DATA &&
+        if ((kind_of(hello) == GATE_DATA || kind_of(hello) == GATE_CTRL) &&
             !memcmp(listener.left[i].group, hello->group, COLL__GROUP_BYTES))
             return 1;
     return 0;
