@@ -8,8 +8,8 @@ python_package = %D%/libcoll/__init__.py %D%/libcoll/_buffers.py %D%/libcoll/_ca
 horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.py \
 	%D%/libcoll/horovod/_carry.py %D%/libcoll/horovod/_common.py \
 	%D%/libcoll/horovod/_coordinator.py %D%/libcoll/horovod/_numpy.py \
-	%D%/libcoll/horovod/_processes.py \
-	%D%/libcoll/horovod/_timeline.py %D%/libcoll/horovod/_torch.py \
+	%D%/libcoll/horovod/_processes.py %D%/libcoll/horovod/_timeline.py \
+	%D%/libcoll/horovod/_torch.py \
 	%D%/libcoll/horovod/callbacks.py %D%/libcoll/horovod/compression.py \
 	%D%/libcoll/horovod/functions.py %D%/libcoll/horovod/keras.py \
 	%D%/libcoll/horovod/ops.py %D%/libcoll/horovod/optimizer.py \
