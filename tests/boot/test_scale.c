@@ -131,7 +131,7 @@ static void say(int rank, enum tcp_say what)
         push(rank, BRINGS, 2 * MESSAGE);
         return;
     }
-    message(rank, sizeof(struct ctrl_card));
+    message(rank, sizeof(struct ctrl_peer));
     if (!may_stay)
         push(rank, LEAVES, 2 * MESSAGE);
 }
@@ -174,7 +174,7 @@ static void bring(int rank)
 {
     struct rendezvous_table *book = &world.book;
 
-    message(rank, sizeof(struct ctrl_card));
+    message(rank, sizeof(struct ctrl_peer));
     say(rank, coll__rendezvous_table_block(book, rank));
     for (int j = 0; j < coll__tree_n_children(rank, book->size); j++) {
         int child = coll__tree_child(rank, book->size, j);
