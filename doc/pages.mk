@@ -5,6 +5,7 @@ nobase_dist_doc_DATA += \
 	%D%/benchmarking.md \
 	%D%/between-hosts.md \
 	%D%/errors.md \
+	%D%/failures.md \
 	%D%/gpu.md \
 	%D%/guide.md \
 	%D%/keras.md \
