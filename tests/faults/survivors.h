@@ -77,7 +77,7 @@ struct survivors_case {
     enum death_kind kind; /* of all its deaths */
     int n_deaths;
     struct death deaths[SURVIVORS_OLD];
-    double soon, timeout; /* COLL_TIMEOUT */
+    double soon, timeout; /* timeout: COLL_TIMEOUT */
     int is_secluded;
 };
 

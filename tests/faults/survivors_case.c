@@ -57,7 +57,7 @@ void survivors_draw(struct survivors_case *c, unsigned seed, unsigned number,
     int n;
 
     *c = (struct survivors_case){
-        .seed = seed, .number = number, .soon = soon, .timeout = 5 + 3 * soon};
+        .seed = seed, .number = number, .soon = soon, .timeout = patient(10)};
     c->transports = (int)oracle_random(
         &state, survivors_have_gpus() ? SURVIVORS_TRANSPORTS : ON_GPUS);
     c->has_thread = (int)oracle_random(&state, 2);
@@ -228,11 +228,12 @@ static double find_time(const struct keeper *k)
     return max_double(good - died, 0);
 }
 
-/* Of a newcomer that dies before it has come nobody can know: the others wait. */
-static int is_known(const struct survivors_case *c)
+/* Who dies in a growth may not have come to its rendezvous yet: then the others wait for it
+ * until the deadline. */
+static int is_in_time(const struct survivors_case *c)
 {
     for (int i = 0; i < c->n_deaths; i++)
-        if (c->deaths[i].victim >= c->size && c->deaths[i].at == PLAY_GROW)
+        if (c->deaths[i].at == PLAY_GROW)
             return 0;
     return 1;
 }
@@ -265,12 +266,10 @@ void survivors_run(const struct survivors_case *c, int is_verbose,
     start(&k);
     keep(&k);
     look_for_strays(&k);
-    v->time = find_time(&k);
-    if (v->time > c->soon && is_known(c))
+    v->time = is_in_time(c) ? find_time(&k) : 0;
+    if (v->time > c->soon)
         find(&k, IS_HANG, "%.2f s from the last death to an operation",
              v->time);
-    if (!is_known(c))
-        v->time = 0;
     for (int r = 0; is_verbose && r < k.n_all; r++)
         printf("  rank %d%s: %s, died %.6f, worked again %.6f\n", r,
                survivors_death(c, r) ? ", a victim" : "",

@@ -18,11 +18,12 @@ _Noreturn void player_wrong(struct player *p, const char *what, int rc)
     _exit(4);
 }
 
-/* Destroy alone, while the others go on. */
+/* Leave the others, who are told: without the abort they would wait for this rank until the
+ * deadline if they agreed. */
 static _Noreturn void leave(struct player *p)
 {
-    if (p->comm)
-        coll_comm_destroy(p->comm);
+    coll_comm_abort(p->comm, "this rank leaves");
+    coll_comm_destroy(p->comm);
     atomic_store(&p->mine->struck, coll__now());
     _exit(0);
 }
