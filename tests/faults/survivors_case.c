@@ -230,10 +230,10 @@ static double find_time(const struct keeper *k)
 
 /* Who dies in a growth may not have come to its rendezvous yet: then the others wait for it
  * until the deadline. */
-static int is_in_time(const struct survivors_case *c)
+static int is_in_time(const struct keeper *k)
 {
-    for (int i = 0; i < c->n_deaths; i++)
-        if (c->deaths[i].at == PLAY_GROW)
+    for (int i = 0; i < k->c->n_deaths; i++)
+        if (!strncmp(k->board->ranks[k->c->deaths[i].victim].words, "grow", 4))
             return 0;
     return 1;
 }
@@ -266,7 +266,7 @@ void survivors_run(const struct survivors_case *c, int is_verbose,
     start(&k);
     keep(&k);
     look_for_strays(&k);
-    v->time = is_in_time(c) ? find_time(&k) : 0;
+    v->time = is_in_time(&k) ? find_time(&k) : 0;
     if (v->time > c->soon)
         find(&k, IS_HANG, "%.2f s from the last death to an operation",
              v->time);
