@@ -149,7 +149,7 @@ benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
 benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 benchmarks_overlap_SOURCES = %D%/overlap.c
 
-EXTRA_DIST += %D%/NOTES.md %D%/python_compare.py %D%/train_compare %D%/train_torch.py \
+EXTRA_DIST += %D%/NOTES.md %D%/horovod_step.py %D%/python_compare.py %D%/train_compare %D%/train_torch.py \
 	%D%/results/2026-11-28-epyc-2-cores-python.txt \
 	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \
 	%D%/results/2026-11-25-epyc-2-cores-hosts2-choice.txt \

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 from . import _types
 from ._buffers import Buffer
@@ -55,7 +56,7 @@ def span(tensors: list[torch.Tensor], finish: list[Any] | None = None, read: boo
 
     With `finish` they are written: the copy is noted there, to be spread in the end.
     """
-    first = tensors[0].detach()
+    first = tensors[0]
     if any(t.dtype != first.dtype or t.device != first.device for t in tensors):
         raise TypeError("the tensors of an operation differ in type or device")
     if first.layout != torch.strided or first.device.type not in ("cpu", "cuda"):
@@ -63,7 +64,7 @@ def span(tensors: list[torch.Tensor], finish: list[Any] | None = None, read: boo
                         f"on {first.device}")  # fmt: skip
     if not _are_adjacent(tensors):
         if read:
-            flat = torch.cat([t.detach().reshape(-1) for t in tensors])
+            flat = _flatten_dense_tensors([t.detach() for t in tensors])
         else:
             flat = first.new_empty(sum(t.numel() for t in tensors))
         if finish is not None:
@@ -82,5 +83,7 @@ def counts_of(tensors: Sequence[torch.Tensor]) -> list[int] | None:
 
 def spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
     """Copy the parts of a flat tensor to where they belong."""
-    for part, tensor in zip(flat.split([t.numel() for t in tensors]), tensors):
-        tensor.detach().copy_(part.view(tensor.shape))
+    with torch.no_grad():
+        for part, tensor in zip(_unflatten_dense_tensors(flat, tensors), tensors):
+            if part.numel():
+                tensor.copy_(part)

@@ -129,20 +129,21 @@ class Coordinator:
         self._limit = min(settings.stall, settings.stall_end)
         self._carry_out, self._watch = carry_out, watch
         # shared with the callers
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._news, self._done = threading.Condition(self._lock), threading.Condition(self._lock)
         self._pending: dict[str, Entry] = {}
-        self._fresh: list[Entry] = []  # pending, and in no cycle yet
+        self._has_fresh = False  # entries that are in no cycle yet
+        self._bits = 0  # of the pending entries
+        self._new: list[Entry] = []  # pending, to be announced
+        self._slot_of: dict[Signature, int] = {}
+        self._announced: dict[str, dict[int, Signature]] = {}
         self._join: Entry | None = None
         self._n_waiting, self._is_ending = 0, False
         self._failure: str | None = None
         # the thread's own
         self._slots: list[Signature] = []
-        self._slot_of: dict[Signature, int] = {}
         self._next_slot = 0
-        self._bits = 0  # of the pending entries
-        self._new: list[Entry] = []  # pending, to be announced
-        self._announced: dict[str, dict[int, Signature]] = {}
+        self._last: tuple[int, list[Signature]] = 0, []  # bits that were ready, and what has them
         self._joined: list[int] = []  # ranks, in the order in which they did
         self._vector = bytearray()
         self._request: Any = None
@@ -165,8 +166,14 @@ class Coordinator:
                     "request another tensor, use a different tensor name."
                 )
             self._pending[name] = entry
-            self._fresh.append(entry)
-            self._news.notify()
+            slot = self._slot_of.get(entry.signature)
+            if slot is None or name in self._announced:
+                self._new.append(entry)
+            else:
+                self._bits |= 1 << slot
+            self._has_fresh = True
+            if self._n_waiting or len(self._pending) == 1:  # otherwise the thread is due anyway
+                self._news.notify()
         return entry
 
     def wait(self, entry: Entry) -> Any:
@@ -241,7 +248,7 @@ class Coordinator:
                 self._news.wait(left)
                 self._due = time.monotonic() + self.settings.cycle
             while not self._is_ending and not (
-                self._n_waiting and (self._fresh or self._was_ready or self._join)
+                self._n_waiting and (self._has_fresh or self._was_ready or self._join)
             ):
                 left = self._due - time.monotonic()
                 if left <= 0:
@@ -252,27 +259,22 @@ class Coordinator:
     def _cycle(self) -> bool:
         """Agree with the other ranks, and carry out what is ready; return False at the end."""
         with self._lock:
-            fresh, self._fresh = self._fresh, []
-            is_ending = self._is_ending
             joins = self._join is not None and self.comm.rank not in self._joined
-        slot_of, announced = self._slot_of, self._announced
-        for entry in fresh:
-            slot = slot_of.get(entry.signature)
-            if slot is None or (announced and entry.signature.name in announced):
-                self._new.append(entry)
-            else:
-                self._bits |= 1 << slot
-        flags = 0 if is_ending else _NO_END
-        flags |= 0 if self._new or joins else _NO_NEWS
+            flags = 0 if self._is_ending else _NO_END
+            flags |= 0 if self._new or joins else _NO_NEWS
+            bits, self._has_fresh = self._bits, False
         flags |= 0 if self._is_stalled() else _NO_STALL
-        has_joined = self.comm.rank in self._joined
-        bits = (1 << len(self._slots)) - 1 if has_joined else self._bits
+        if self.comm.rank in self._joined:
+            bits = (1 << len(self._slots)) - 1
         common = self._agree(bits << _N_FLAGS | flags)
         if not common & _NO_END:
             return False
         ready = common >> _N_FLAGS
-        self._bits &= ~ready
-        batch = self._batch([self._slots[n] for n in _ones(ready)], bool(self._joined))
+        with self._lock:
+            self._bits &= ~ready
+        if ready != self._last[0]:
+            self._last = ready, [self._slots[n] for n in _ones(ready)]
+        batch = self._batch(self._last[1], bool(self._joined))
         if not common & _NO_NEWS:
             batch += self._exchange_news(joins)
         if not common & _NO_STALL:
@@ -317,8 +319,14 @@ class Coordinator:
 
     def _exchange_news(self, joins: bool) -> Batch:
         """Exchange new signatures; return those that all ranks have announced now."""
-        mine, self._new = [entry.signature for entry in self._new], []
-        for rank, (joined, signatures) in enumerate(exchange(self.comm, (joins, mine))):
+        with self._lock:
+            mine, self._new = [entry.signature for entry in self._new], []
+        news = exchange(self.comm, (joins, mine))
+        with self._lock:
+            return self._take_news(news)
+
+    def _take_news(self, news: list[tuple[bool, list[Signature]]]) -> Batch:
+        for rank, (joined, signatures) in enumerate(news):
             if joined:
                 self._joined.append(rank)
             for signature in signatures:
@@ -363,6 +371,7 @@ class Coordinator:
                 self._to_news(slot)
             del self._slot_of[self._slots[slot]]
             self._slots[slot] = signature
+            self._last = 0, []
         else:
             self._slots.append(signature)
         self._slot_of[signature] = slot
