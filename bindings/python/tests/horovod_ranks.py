@@ -81,6 +81,17 @@ def op_scales():
         got = hvd.allreduce(everyone[hvd.rank()], op=hvd.Sum, prescale_factor=4,
                             postscale_factor=0.5)
         equal(got.double(), sum(t.double() for t in everyone) * 2)
+        rows = everyone[hvd.rank()].repeat(hvd.size())
+        got = hvd.reducescatter(rows, op=hvd.Sum, prescale_factor=4, postscale_factor=0.5)
+        equal(got.double(), sum(t.double() for t in everyone) * 2)
+        for factors in ((0, 1), (1, 0), (0.5, 0)):
+            equal(hvd.allreduce(rows, op=hvd.Sum, prescale_factor=factors[0],
+                                postscale_factor=factors[1]), torch.zeros_like(rows))
+    mine = torch.full((3,), 1.0 + hvd.rank())
+    equal(hvd.allreduce(mine, op=hvd.Max, prescale_factor=2.0),
+          torch.full((3,), 2.0 * hvd.size()))
+    one = torch.ones(2, dtype=torch.complex64)
+    equal(hvd.allreduce(one * 1j, op=hvd.Sum, prescale_factor=0.5), one * 0.5j * hvd.size())
 
 
 def op_orders():

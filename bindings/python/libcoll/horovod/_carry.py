@@ -18,7 +18,10 @@ from math import prod
 from typing import Any
 
 from .._buffers import Buffer
-from ..comm import Communicator
+from .._calls import Operations
+from .._types import NAMES
+from ..comm import Communicator, View
+from ..request import Request
 from ._coordinator import Batch, Entry, Signature
 
 
@@ -106,14 +109,16 @@ class Carrier:
                 rows, more = divmod(given.shape[0], comm.size)
                 of_ranks = [rows + (rank < more) for rank in range(comm.size)]
                 output = of.empty(given, (of_ranks[comm.rank], *given.shape[1:]))
-                scaled = of.empty(given, given.shape)
-                scaled[...] = given
-                source, target = of.numbers(scaled), of.span([of.numbers(output)])
-                of.scale(source, signature.scale[0])
+                parts, target = of.numbers(given), of.span([of.numbers(output)])
                 op = of.reduction_of(signature.reduction, given)
-                counts = _counts(of, source, of_ranks)
-                comm.reduce_scatter(of.span([source]), op, target, counts, stream=stream)
-                of.scale(output, signature.scale[1])
+                counts = _counts(of, parts, of_ranks)
+                operations, scale = _scaling(comm, signature.scale, op, target)
+                if scale[0] != 1:
+                    parts = of.empty(parts, parts.shape)
+                    parts[...] = of.numbers(given)
+                    of.scale(parts, scale[0])
+                operations.reduce_scatter(of.span([parts]), op, target, counts, stream=stream)
+                of.scale(output, scale[1])
                 entry.outputs.append(output)
 
     def _barrier(self, comm: Communicator, of: Any, work: Any, stream: Any) -> None:
@@ -154,14 +159,33 @@ def _pieces(of: Any, tensors: list[Any], limit: int) -> Iterator[list[Any]]:
     yield some
 
 
+def _scaling(
+    comm: Communicator, scale: tuple[float, float], op: str, buffer: Buffer
+) -> tuple[Operations, tuple[float, float]]:
+    """Return the operations to call, and the factors that they leave to the caller.
+
+    The library multiplies in sums of floats, by any factor but 0, which means none there.
+    """
+    is_sum = op in ("sum", "avg") and NAMES[buffer.type].startswith(("f", "bf"))
+    if scale == (1, 1) or not is_sum or not all(0 < abs(factor) < 1e38 for factor in scale):
+        return comm, scale
+    return View(comm, _finished, prescale=scale[0], postscale=scale[1]), (1, 1)
+
+
+def _finished(comm: Communicator, call: Any, args: Any) -> Any:
+    return Request(comm, call, args).start().wait()
+
+
 def _reduce(
     comm: Communicator, of: Any, tensors: Any, reduction: str, scale: Any, stream: Any
 ) -> None:  # fmt: skip
     finish: list[Any] = []
     buffer: Buffer = of.span(tensors, finish)
+    op = of.reduction_of(reduction, tensors[0])
+    operations, scale = _scaling(comm, scale, op, buffer)
     for tensor in buffer.array:
         of.scale(tensor, scale[0])
-    comm.allreduce(buffer, of.reduction_of(reduction, tensors[0]), stream=stream)
+    operations.allreduce(buffer, op, stream=stream)
     for tensor in buffer.array:
         of.scale(tensor, scale[1])
     for parts, flat in finish:

@@ -47,10 +47,9 @@ def reduction_of(name: str, array: Any) -> str:
 
 
 def scale(array: Any, factor: float) -> None:
-    """Multiply in place: small floats as f32, integers as f64."""
+    """Multiply in place, in f64."""
     if factor != 1:
-        wide = xp.float64 if array.dtype.kind in "iu" or array.dtype == xp.float64 else xp.float32
-        array[...] = array.astype(wide) * wide(factor)
+        array[...] = array.astype(xp.float64) * factor
 
 
 def span(arrays: list[Any], finish: list[Any] | None = None, read: bool = True) -> Any:

@@ -63,14 +63,9 @@ def length(tensor: torch.Tensor) -> int:
 
 
 def scale(tensor: torch.Tensor, factor: float) -> None:
-    """Multiply in place: small floats as f32, integers as f64."""
-    if factor == 1:
-        return
-    if tensor.dtype in (torch.float32, torch.float64):
-        tensor.mul_(factor)
-        return
-    wide = torch.float32 if tensor.dtype.is_floating_point else torch.float64
-    tensor.copy_(tensor.to(wide) * factor)
+    """Multiply in place, in f64."""
+    if factor != 1:
+        tensor.copy_(tensor.double() * factor)
 
 
 def can_carry(tensor: torch.Tensor, operation: str, reduction: str) -> str | None:
