@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from ._buffers import Buffer, describe, empty_like
-from ._lib import ORDERS
 from ._types import NAMES
-from .errors import UnsupportedError
 from .ops import Op, op_of
 
 AnyOp = Union[str, Op]
@@ -110,13 +108,7 @@ class Operations:
             if numbers is not None and (len(numbers) != self.size or min(numbers) < 0):
                 raise ValueError(f"counts and displs need {self.size} numbers of at least 0")
 
-    def _late(self, call: Call) -> Call:
-        if call.collective not in ORDERS:
-            raise UnsupportedError(f"this libcoll.so has no {call.collective}: install a later one")
-        return call
-
     def _reduce(self, call: Call, op: AnyOp) -> Any:
-        self._late(call)
         call.op, call.reducer = op_of(op)
         return self._do(call)
 
@@ -261,7 +253,7 @@ class Operations:
         name = "send" if tag is None else "send_tagged"
         call = Call(name, describe(array), _NOTHING, peer, stream)
         call.tag = tag or 0
-        return self._do(self._late(call))
+        return self._do(call)
 
     def recv(
         self, array: Any, peer: int, *, tag: int | None = None, status: Status | None = None,
@@ -279,7 +271,7 @@ class Operations:
             if tag is None:
                 raise ValueError("a status is for messages with a tag: pass tag=")
             call.status, call.keep = ctypes.addressof(status), (*call.keep, status)
-        return self._do(self._late(call))
+        return self._do(call)
 
     def barrier(self, *, stream: Any = None) -> Any:
         """Wait until every rank has come here."""

@@ -38,7 +38,6 @@ ORDERS = {
     "send_tagged": "in_ count type root tag comm stream",
     "recv_tagged": "out count type root tag comm stream status",
 }
-OPTIONAL = ("scan", "exscan", "send_tagged", "recv_tagged")  # they came after 0.2.0
 _PARAMETERS = {"count": c_size_t, "type": c_int, "op": c_int, "root": c_int, "tag": c_int}
 
 # Every other function: its result, then its parameters, as the letters of _TYPES.
@@ -115,9 +114,6 @@ def _load() -> ctypes.CDLL:
             name, *letters = line.split()
             function = getattr(library, "coll_" + name)
             function.restype, *function.argtypes = (_TYPES[letter] for letter in letters)
-        for name in OPTIONAL:
-            if not hasattr(library, "coll_" + name):
-                del ORDERS[name]
         for name, order in ORDERS.items():
             function = getattr(library, "coll_" + name)
             function.argtypes = [_PARAMETERS.get(word, c_void_p) for word in order.split()]

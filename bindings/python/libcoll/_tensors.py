@@ -14,12 +14,11 @@ from ._buffers import Buffer
 
 _KINDS = {"i": "int", "u": "uint", "f": "float"}
 TYPES = {}  # of torch, those that the library has
-for _code, _name in enumerate(_types.NAMES):
-    _known = [name for name, start in _types.EXTENDED.items() if _name.startswith(start)]
-    _known.append(_KINDS.get(_name[0], _name[0]) + _name[1:])
-    if hasattr(torch, _known[0]):
-        TYPES[getattr(torch, _known[0])] = _code
-_BYTES = _types.NAMES.index("u8")
+for _name, _code in _types.CODES.items():
+    _theirs = _types.EXTENDED.get(_name, _KINDS.get(_name[0], _name[0]) + _name[1:])
+    if hasattr(torch, _theirs):
+        TYPES[getattr(torch, _theirs)] = _code
+_BYTES = _types.CODES["u8"]
 
 _BOOL_OPS = {"sum": "lor", "max": "lor", "bor": "lor", "prod": "land", "min": "land"}
 _BOOL_OPS.update({"band": "land", "bxor": "lxor"})

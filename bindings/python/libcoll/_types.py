@@ -14,6 +14,7 @@ from ._lib import lib, names
 
 NAMES = names("type_name")
 SIZES = [lib.coll_type_size(code) for code in range(len(NAMES))]
+CODES = {name: code for code, name in enumerate(NAMES)}
 OPS = {name: code for code, name in enumerate(names("op_name"))}
 
 # the kinds of memoryview.format; of array interfaces they are the letters themselves
@@ -21,37 +22,26 @@ _KINDS = {"?": "b", "c": "u", **dict.fromkeys("bhilqn", "i"), **dict.fromkeys("B
 _KINDS.update(dict.fromkeys("efdg", "f"))
 # numpy's kinds by the type codes of DLPack; the others have names of their own
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_DLPACK_NAMES = {4: "bfloat16", 10: "float8_e4m3fn", 12: "float8_e5m2"}
-# what ml_dtypes and DLPack call types that numpy lacks, and how libcoll's names begin
-EXTENDED = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+_DLPACK_NAMES = {4: "bf16", 10: "f8e4m3", 12: "f8e5m2"}
+# what ml_dtypes and torch call types that numpy lacks
+EXTENDED = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+_OF_EXTENDED = {theirs: CODES.get(ours) for ours, theirs in EXTENDED.items()}
+# records of a value and an index, whatever their names are, by the value's letter
+_PAIR = r"T\{([fdi]):[^:]*:i:[^:]*:(?:4x)?\}"
+_PAIRS = {"f": "f32_i32", "d": "f64_i32", "i": "i32_i32"}
 
 
 def _find(kind: str, size: int) -> int | None:
     """Return the type of the library that has this kind (of biufc) and size."""
-    for code, name in enumerate(NAMES):
-        if SIZES[code] == size and (
-            name in ("bool", "b8") if kind == "b" else name[0] == kind and name[1:].isdigit()
-        ):
-            return code
-    return None
-
-
-def _named(name: str) -> int | None:
-    start = EXTENDED.get(name, "?")
-    return next((code for code, n in enumerate(NAMES) if n.startswith(start)), None)
-
-
-def _pair(text: str, size: int) -> int | None:
-    """Return the type of records of a value and an index, whatever their names are."""
-    found = re.fullmatch(r"T\{([fdi]):[^:]*:i:[^:]*:(?:4x)?\}", text)
-    name = {"f": "f32_i32", "d": "f64_i32", "i": "i32_i32"}[found[1]] if found else ""
-    return next((code for code, n in enumerate(NAMES) if n == name and SIZES[code] == size), None)
+    return CODES.get("bool" if (kind, size) == ("b", 1) else f"{kind}{8 * size}")
 
 
 def of_format(text: str, size: int) -> int | None:
     """Return the type of a memoryview's format and item size."""
     if text[0] == "T":
-        return _pair(text, size)
+        pair = re.fullmatch(_PAIR, text)
+        code = CODES.get(_PAIRS[pair[1]]) if pair else None
+        return code if code is not None and SIZES[code] == size else None
     if text[0] in ">!" and size > 1:
         return None
     text = text.lstrip("@=<>!")
@@ -64,7 +54,7 @@ def of_typestr(typestr: str, dtype: Any = None) -> int | None:
     if typestr[0] == ">" and size > 1:
         return None
     if kind == "V":
-        return _named(getattr(dtype, "name", ""))
+        return _OF_EXTENDED.get(getattr(dtype, "name", ""))
     return _find(kind, size)
 
 
@@ -74,7 +64,7 @@ def of_dlpack(code: int, bits: int, lanes: int) -> int | None:
         return None
     if code in _DLPACK_KINDS:
         return _find(_DLPACK_KINDS[code], bits // 8)
-    return _named(_DLPACK_NAMES.get(code, ""))
+    return CODES.get(_DLPACK_NAMES.get(code, ""))
 
 
 def numpy() -> Any:
@@ -96,14 +86,13 @@ def dtype_of(code: int) -> Any:
     if "_" in name:  # a pair, such as f32_i32
         value, index = (f"{part[0]}{int(part[1:]) // 8}" for part in name.split("_"))
         return numpy().dtype([("value", value), ("index", index)], align=True)
-    for extended, start in EXTENDED.items():
-        if name.startswith(start):
-            try:
-                import ml_dtypes
+    if name in EXTENDED:
+        try:
+            import ml_dtypes
 
-                return numpy().dtype(getattr(ml_dtypes, extended))
-            except (ImportError, AttributeError):
-                return numpy().dtype(f"u{size}")
+            return numpy().dtype(getattr(ml_dtypes, EXTENDED[name]))
+        except (ImportError, AttributeError):
+            return numpy().dtype(f"u{size}")
     return numpy().dtype(f"{name[0]}{size}")
 
 
