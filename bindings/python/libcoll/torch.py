@@ -162,27 +162,17 @@ class Operations:
         return self._start(opts, tensors, calls, () if is_root else finish)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        """All-gather each input into a list of tensors, which may differ in length."""
+        """All-gather each input into one tensor, or several that may differ in length."""
         finish: list[Any] = []
         outputs = [outputs] if isinstance(inputs, torch.Tensor) else outputs
         calls = [
             ("allgather", span([given]), span(parts, finish, False), counts_of(parts))
-            for given, parts in zip(_list(inputs), outputs)
+            for given, parts in zip(_list(inputs), map(_list, outputs))
         ]
         return self._start(opts, outputs, calls, finish)
 
-    allgather_coalesced = allgather
-
-    def all_gather_single(self, output: Any, given: Any, opts: Any = None) -> Any:
-        return self.all_gather_single_coalesced([output], [given], opts)
-
-    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        finish: list[Any] = []
-        calls = [
-            ("allgather", span([given]), span([output], finish, False))
-            for output, given in zip(outputs, inputs)
-        ]
-        return self._start(opts, outputs, calls, finish)
+    all_gather_single = all_gather_single_coalesced = allgather_coalesced = allgather
+    _allgather_base = allgather_into_tensor_coalesced = allgather
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
@@ -199,22 +189,20 @@ class Operations:
         return self._start(opts, outputs, calls, finish)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        """Reduce lists of tensors, which may differ in length; each rank gets its own."""
+        """Reduce tensors; each rank gets a part of one, or one of several, for each output."""
         finish: list[Any] = []
         op = getattr(opts, "reduceOp", None)
-        calls = []
-        for output, given in zip(_list(outputs), inputs):
+        inputs = [inputs] if isinstance(outputs, torch.Tensor) else inputs
+        outputs, calls = _list(outputs), []
+        for output, given in zip(outputs, inputs):
             parts = [numbers(t) for t in _list(given)]
             target = span([numbers(output)], finish, False)
-            counts = counts_of(parts) if len(parts) > 1 else None
+            counts = counts_of(parts)
             calls.append(("reduce_scatter", span(parts), _op(op, output), target, counts))
         return self._start(opts, outputs, calls, finish)
 
-    def reduce_scatter_single(self, output: Any, given: Any, opts: Any = None) -> Any:
-        return self.reduce_scatter([output], [[given]], opts)
-
-    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        return self.reduce_scatter(outputs, [[t] for t in inputs], opts)
+    reduce_scatter_single = reduce_scatter_single_coalesced = reduce_scatter
+    _reduce_scatter_base = reduce_scatter_tensor_coalesced = reduce_scatter
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         finish: list[Any] = []
@@ -233,6 +221,8 @@ class Operations:
             counts = _splits(given, in_splits, size), _splits(output, out_splits, size)
         calls = [("alltoall", span([given]), span([output], finish, False), *counts)]
         return self._start(opts, [output], calls, finish)
+
+    alltoall_base = all_to_all_single
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
         options = {} if tensors[0].is_cuda else {"tag": tag}
@@ -256,12 +246,6 @@ class Operations:
         """A barrier whose error names the ranks that have not come in time."""
         work = self._start(None, [], [("barrier",)])
         work.wait(getattr(opts, "timeout", opts))
-
-    _allgather_base = all_gather_single
-    allgather_into_tensor_coalesced = all_gather_single_coalesced
-    _reduce_scatter_base = reduce_scatter_single
-    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
-    alltoall_base = all_to_all_single
 
     # ---- the group -------------------------------------------------------------
 

@@ -126,6 +126,9 @@ def op_reduce_scatters():
         dist.reduce_scatter(mine, [t.clone() for t in whole[rank].split(n or 1)][:size]
                             if n else [mine.clone()] * size)
         equal(mine, sum(whole)[rank * n:(rank + 1) * n])
+    parts = [torch.full((2,), r) for r in range(size)]
+    dist.group.WORLD.reduce_scatter(mine[:2], parts).wait()  # of one tensor, not of a list
+    equal(mine[:2], parts[rank] * size)
 
 
 def op_alltoalls():
