@@ -200,11 +200,11 @@ class Coordinator:
 
     def stop(self, why: str | None = None) -> None:
         """End all operations when all ranks take part; with a reason, at once."""
+        if why is not None:  # before the others can hear of an end without a reason
+            self.comm.abort(why)
         with self._lock:
             self._is_ending = True
             self._news.notify()
-        if why is not None:
-            self.comm.abort(why)
 
     def close(self) -> None:
         """Wait until stop() has had its effect."""
