@@ -246,16 +246,24 @@ static int make_end(struct coll__ctrl *whole,
     return n_addrs < 0 ? n_addrs : COLL_OK;
 }
 
-/* Tell the part's ranks not to wait for this one. */
+/* Tell the part's ranks, once, not to wait for this one: by the part's end (ctrl) if it
+ * is in the whole already. */
 static void not_made(struct coll__ctrl *whole,
-                     const struct coll__ctrl_part *part, int status)
+                     const struct coll__ctrl_part *part,
+                     struct coll__ctrl *ctrl, int status)
 {
     char words[COLL__TEXT_MAX];
+    struct ctrl_reason mine = {status, (uint32_t)part->rank, words};
 
     coll__ctrl_cannot_join(words);
     coll__reactor_lock();
-    flood_apart(whole, part->tag, (uint32_t)whole->rank, status, words);
+    if (ctrl && ctrl->parts.whole)
+        coll__ctrl_fail(ctrl, &mine, 0);
+    else
+        flood_apart(whole, part->tag, (uint32_t)whole->rank, status, words);
     coll__reactor_unlock();
+    if (ctrl)
+        coll__ctrl_close(ctrl, 0, 0);
 }
 
 void coll__ctrl_divide_begin(struct coll__ctrl *whole)
@@ -282,13 +290,15 @@ int coll__ctrl_divide(struct coll__ctrl *whole,
     struct coll__ctrl *ctrl = NULL;
     int status = make_end(whole, part, &ctrl);
 
-    if (status)
-        not_made(whole, part, status);
-    else if (part->size > 1)
+    if (status) {
+        not_made(whole, part, ctrl, status);
+        return status;
+    }
+    if (part->size > 1)
         status = coll__ctrl_connect(ctrl, whole, timeout);
     if (!status)
         *out = ctrl;
-    else if (ctrl)
+    else
         coll__ctrl_give_up(ctrl, status);
     return status;
 }
