@@ -33,8 +33,8 @@
 struct place {
     uint64_t step, epoch, is_trained, done, has_reached; /* as in a trainer */
     uint64_t own, previous; /* with ZeRO: steps of its newest copies, */
-    int32_t rank, has_whole,
-        has_previous; /* and its rank when they were made */
+    int32_t rank;           /* and its rank when they were made */
+    int32_t has_whole, has_previous;
 };
 
 static struct place place_of(const struct trainer *t)

@@ -40,11 +40,11 @@ struct rescue {
                      * --global-batch-size keeps the steps' size */
     float *running; /* the running statistics before this step */
     int in_step;    /* the step has begun, and is not counted */
-    uint64_t n_counted;    /* steps of the run that are counted */
-    struct copies *copies; /* with ZeRO; else NULL */
-    float
-        *whole; /* with ZeRO: parameters and state of all ranks, from a death to
-                           * the next step; else NULL */
+    uint64_t n_counted; /* steps of the run that are counted */
+    /* With ZeRO; else NULL.  whole: parameters and state of all ranks, from a death to
+     * the next step. */
+    struct copies *copies;
+    float *whole;
 };
 
 /* One pass of the test. */
@@ -56,10 +56,9 @@ struct test_pass {
 
 /* The step that is being made, or was the last. */
 struct step {
-    size_t all; /* images of all ranks */
-    size_t images,
-        first; /* images of this rank, and the first of them, counted in the
-                           * global batch */
+    size_t all;           /* images of all ranks */
+    size_t images;        /* of this rank */
+    size_t first;         /* the first of them, counted in the global batch */
     double loss, n_right; /* of this rank's images */
     int bad_place;        /* the first place of this rank that is not finite
                            * (finite.h), or 0 */
@@ -128,9 +127,10 @@ int trainer_share(struct trainer *t);
  *            with train_error() set; or 1, on every rank after the same step,
  *            when a signal says to stop: t->stop and t->skip are set, and
  *            *stats is not.  After a -1 and trainer_survive() the next call
- *            trains what is left of the epoch, if t->tally.is_trained is not set.  When one rank's loss is not finite, all ranks
- *            return -1 from the same step with the same sentence, and
- *            parameters and optimizer are as before the step.
+ *            trains what is left of the epoch, if t->tally.is_trained is not
+ *            set.  When one rank's loss is not finite, all ranks return -1 from
+ *            the same step with the same sentence, and parameters and optimizer
+ *            are as before the step.
  */
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),

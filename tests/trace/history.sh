@@ -2,27 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # COLL_HISTORY and coll_history: what ranks write when a call fails or when they are
 # asked to, and what is read in it.
-. "${srcdir:-.}/tests/support/patience.sh"
-set -u
-probe=$PWD/tests/trace/trace_probe
-collrun=$PWD/tools/collrun
-reader=$PWD/tools/coll_history
-[ -x "$probe" ] || { echo "tests/trace/trace_probe was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_PROFILE COLL_TIMELINE HOROVOD_TIMELINE
-
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 30 out err >&2
-    exit 1
-}
-
-# job RANKS PROGRAM...
-job() {
-    timeout $((60 * patience)) "$collrun" -n "$@" > out 2> err
-}
+. "${srcdir:-.}/tests/trace/traced.sh"
 
 # says STATUS PATTERN FILE...: a line of what coll_history says of these
 says() {

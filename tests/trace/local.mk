@@ -8,3 +8,4 @@ check_PROGRAMS += tests/trace/trace_probe
 tests_trace_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_trace_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
 scripts += %D%/trace.sh %D%/history.sh %D%/metrics.sh
+EXTRA_DIST += %D%/traced.sh

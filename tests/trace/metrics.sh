@@ -2,25 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # COLL_METRICS: what each rank's file has at the end, at a SIGUSR2 and after a while, in
 # Prometheus' text form, and what is said of files that cannot be written.
-. "${srcdir:-.}/tests/support/patience.sh"
-set -u
-probe=$PWD/tests/trace/trace_probe
-collrun=$PWD/tools/collrun
-[ -x "$probe" ] || { echo "tests/trace/trace_probe was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_PROFILE COLL_TIMELINE HOROVOD_TIMELINE COLL_HISTORY
-
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 30 out err m.0 >&2
-    exit 1
-}
-
-job() {
-    timeout $((60 * patience)) "$collrun" -n "$@" > out 2> err
-}
+. "${srcdir:-.}/tests/trace/traced.sh"
 
 # judge FILE: it is Prometheus' text form: each metric has one HELP, one TYPE and then its
 # samples, in one place; names, labels and values are well formed; no sample comes twice.

@@ -3,25 +3,7 @@
 # COLL_PROFILE and COLL_TIMELINE (rows 17 and 18 of what tutorials teach): the
 # files of whole jobs and of killed ones, and what is said of files that cannot
 # be written.
-. "${srcdir:-.}/tests/support/patience.sh"
-set -u
-probe=$PWD/tests/trace/trace_probe
-collrun=$PWD/tools/collrun
-[ -x "$probe" ] || { echo "tests/trace/trace_probe was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_PROFILE COLL_TIMELINE HOROVOD_TIMELINE
-
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 30 out err coll_profile.0 >&2
-    exit 1
-}
-
-job() {
-    timeout $((60 * patience)) "$collrun" -n "$@" > out 2> err
-}
+. "${srcdir:-.}/tests/trace/traced.sh"
 
 # judge FILE: the file is a whole timeline; out has its allreduces and their time.
 judge() {
