@@ -290,6 +290,7 @@ static int abort_one(struct world_rank *me)
     int n = 0, in = 0;
 
     WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    world_meet(me); /* all have their sum */
     if (is_last(me))
         WORLD_CHECK(me, !pthread_create(&thread, NULL, abort_it, comm));
     EXPECT(me,
