@@ -205,6 +205,7 @@ static int grow(struct world_rank *me)
             &grown, me->size, &id, me->rank,
             &(struct coll_config){.size = sizeof(struct coll_config),
                                   .timeout = scene->victims ? 1 : 0});
+    world_hurry(comm, DEADLINE);
     WORLD_CHECK(me, rc == (scene->victims ? COLL_ERR_BOOTSTRAP : COLL_OK));
     if (rc == COLL_OK)
         WORLD_CHECK(me, coll_comm_rank(grown) == me->rank &&
