@@ -20,10 +20,10 @@ static void name_half(const char *path, char half[PATH_MAX])
 
 /* ---- naming -------------------------------------------------------------------- */
 
-static int cannot_write(const struct coll__rank_file *file)
+static int cannot_write(const char *variable, const char *path)
 {
-    log_error("trace", "%s: cannot write %s: %s; name another file",
-              file->variable, file->path, strerror(errno));
+    log_error("trace", "%s: cannot write %s: %s; name another file", variable,
+              path, strerror(errno));
     return COLL_ERR_INVALID;
 }
 
@@ -68,10 +68,8 @@ int coll__rank_file_open(enum coll__param variable, int rank,
 
         snprintf(path + len, sizeof(path) - len, ".%d", rank);
     }
-    snprintf(made.path, sizeof(made.path), "%s",
-             path); /* for the error's sentence */
     if (probe(path) || make_absolute(path, &made))
-        return cannot_write(&made);
+        return cannot_write(made.variable, path);
     *file = made;
     return COLL_OK;
 }
