@@ -69,24 +69,27 @@ static int listen_at(const struct sockaddr *at, socklen_t len)
     return -1;
 }
 
-/* IPv4, or IPv6 where there is nothing else.  The socket and its address, or -1. */
+/* Listen at 127.0.0.1, or at [::1] where there is no IPv4; with COLL_NET_FAMILY=ip6 the
+ * other way round, since ranks connect to rank 0 by this address as well.  The socket and
+ * its address, or -1. */
 static int listen_at_loopback(char where[300])
 {
+    const char *family = getenv("COLL_NET_FAMILY");
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     socklen_t len = sizeof(six);
-    int fd, is_four;
+    int fd = -1, is_four = !family || strcmp(family, "ip6") != 0;
 
     four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     six.sin6_addr = in6addr_loopback;
-    fd = listen_at((struct sockaddr *)&four, sizeof(four));
-    is_four = fd >= 0;
-    if (!is_four)
-        fd = listen_at((struct sockaddr *)&six, sizeof(six));
+    for (int tries = 0; fd < 0 && tries < 2; tries++, is_four = !is_four)
+        fd = is_four ? listen_at((struct sockaddr *)&four, sizeof(four))
+                     : listen_at((struct sockaddr *)&six, sizeof(six));
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&six, &len))
         return -1;
     /* the port is at the same place in both */
-    snprintf(where, 300, "%s:%d", is_four ? "127.0.0.1" : "[::1]",
+    snprintf(where, 300, "%s:%d",
+             six.sin6_family == AF_INET6 ? "[::1]" : "127.0.0.1",
              ntohs(six.sin6_port));
     return fd;
 }

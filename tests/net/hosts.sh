@@ -224,7 +224,9 @@ one_family() {
         [ $family = ip4 ] || at='\[::1\]:'
         if has_lines 2 'all is well' $family &&
             has_lines 0 'not at' $family &&
-            [ "$(n_lines "rank 1 is at $at" "$dir/$family.0")" -gt 0 ]; then
+            [ "$(n_lines 'rank [01] is at' "$dir/$family.0")" -gt 0 ] &&
+            [ "$(n_lines 'rank [01] is at' "$dir/$family.0")" = \
+                "$(n_lines "rank [01] is at $at" "$dir/$family.0")" ]; then
             ok "COLL_NET_FAMILY=$family"
         else
             fail "COLL_NET_FAMILY=$family" "$dir/$family.0"
