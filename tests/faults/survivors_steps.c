@@ -201,13 +201,14 @@ int player_agree(struct player *p, int is_well)
     return flags & WELL;
 }
 
-/* The ranks of comm that have been given up. */
+/* The ranks of comm that have been given up.  There are none where a communicator's ranks
+ * have not met: who is given up is the only one that dies. */
 static int find_excluded(const struct player *p, unsigned given_up,
                          int exclude[])
 {
     int n = 0;
 
-    for (int r = 0; r < p->me.size; r++)
+    for (int r = 0; given_up && r < p->me.size; r++)
         if (given_up & bit(p->members[r]))
             exclude[n++] = r;
     return n;
@@ -221,7 +222,7 @@ void player_shrink(struct player *p)
 
     player_begins(p, PLAY_SHRINK);
     do {
-        given_up = atomic_load(&p->board->given_up);
+        given_up = atomic_load(&p->board->given_up) & ~p->excluded;
         n = find_excluded(p, given_up, exclude);
         rc = coll_comm_shrink(p->comm, exclude, n, COLL_SHRINK_ABORT, &rest);
     } while (rc == COLL_ERR_TIMEOUT);
