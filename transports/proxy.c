@@ -93,10 +93,10 @@ static int dismiss(struct coll__stream_tp *tp, const struct coll__tp_env *env,
 
 /* ---- failures ------------------------------------------------------------------- */
 
-static void release_own(const struct proxy *p)
+static void release_own(const struct proxy *p, int are_sends)
 {
     proxy__runs_release(p);
-    proxy__lanes_release(p);
+    proxy__lanes_release(p, are_sends);
 }
 
 static void release(struct coll__stream_tp *tp, int status)
@@ -107,9 +107,15 @@ static void release(struct coll__stream_tp *tp, int status)
     if (coll__is_inherited(tp->generation))
         return;
     atomic_compare_exchange_strong(&p->failure, &none, status);
-    release_own(p);
+    release_own(p, 0);
     if (p->inner)
         p->inner->ops->release(p->inner, status);
+}
+
+static void let_go(struct coll__stream_tp *tp)
+{
+    if (!coll__is_inherited(tp->generation))
+        release_own(of(tp), 1);
 }
 
 static int state(const struct coll__stream_tp *tp)
@@ -196,12 +202,11 @@ static void keep(struct proxy *p)
 
 static void close_own(struct proxy *p, int is_orderly)
 {
-    if (is_orderly) {
-        release_own(p);
-    } else {
+    if (!is_orderly)
         release(&p->base, COLL_ERR_PEER);
+    let_go(&p->base);
+    if (!is_orderly)
         drain(p);
-    }
     proxy__lanes_empty(p);
     proxy__runs_empty(p);
 }
@@ -241,6 +246,7 @@ static const struct coll__stream_transport proxy = {
     .work = proxy__work,
     .forget = proxy__forget,
     .move = move,
+    .let_go = let_go,
     .release = release,
     .state = state,
     .held = held,

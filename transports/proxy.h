@@ -174,8 +174,9 @@ int proxy__lane_add(struct proxy_lane *lane, const struct proxy_todo *todo);
  * transports/stream.h.  A status. */
 int proxy__lanes_move(struct proxy *p, struct coll__moved *moved);
 
-/* Release the flags of all lanes. */
-void proxy__lanes_release(const struct proxy *p);
+/* Release the flags of the lanes; of those that send only with are_sends, since a stream
+ * may fill their slots then, which the host's transports must not read any more. */
+void proxy__lanes_release(const struct proxy *p, int are_sends);
 
 /* Drop what they carry; free them, and put their memory back. */
 void proxy__lanes_empty(struct proxy *p);

@@ -129,12 +129,12 @@ int proxy__lane_need(struct proxy *p, const struct coll__message *of,
     return COLL_OK;
 }
 
-void proxy__lanes_release(const struct proxy *p)
+void proxy__lanes_release(const struct proxy *p, int are_sends)
 {
     for (int i = 0; i < 4 * p->base.size; i++) {
         const struct proxy_lane *lane = atomic_load(&p->lanes[i]);
 
-        if (lane)
+        if (lane && (are_sends || !lane->is_send))
             release(lane);
     }
 }
@@ -229,6 +229,13 @@ static void transfer(struct proxy_lane *lane, const struct proxy_piece *piece)
     (lane->is_send ? tp->ops->send : tp->ops->recv)(tp, &slot->xfer);
 }
 
+/* Have the streams been released?  Asked after the state of a slot was read, this tells
+ * whether the stream that wrote it may have gone on with bytes that mean nothing. */
+static int is_released(const struct proxy *p)
+{
+    return p->base.ops->state(&p->base) != COLL_OK;
+}
+
 /* Begin the next piece, if the stream has filled, or emptied, its slot.  The acquire
  * makes the bytes visible that the state announces. */
 static int start_next(struct proxy_lane *lane)
@@ -241,7 +248,8 @@ static int start_next(struct proxy_lane *lane)
 
     if (lane->slots[piece->slot].is_busy ||
         atomic_load_explicit(&flag_of(lane, piece->slot)->state,
-                             memory_order_acquire) != due)
+                             memory_order_acquire) != due ||
+        is_released(lane->tp))
         return 0;
     if (lane->peer == lane->tp->base.rank)
         do_next(lane, piece);

@@ -17,7 +17,11 @@
  * streams they are in.
  *
  * After a failure the flags are released: no stream waits for them any more.  Streams
- * still write their states, as usual.
+ * still write their states, as usual, and pass on bytes that mean nothing.  Other ranks
+ * may not know of the failure yet.  So it is noted first, where each rank that such bytes
+ * may reach can see it: a rank whose stream has passed an operation asks state(), and if
+ * that is COLL_OK, the results are right.  The host carries nothing to another host that a
+ * stream gave since.
  */
 #ifndef COLL_TRANSPORTS_STREAM_H
 #define COLL_TRANSPORTS_STREAM_H
@@ -218,7 +222,8 @@ struct coll__stream_transport {
      * work: enqueue the run's next step that the host does.  The run
      * may be captured.  forget: the run will not begin again; those under way, and graphs,
      * keep it.  move: carry what streams have reached, as the owner of the host's
-     * transports.
+     * transports.  let_go: after release(), and when the host's transports read no slot any
+     * more, release the streams that wait to fill a slot again, as that owner.
      *
      * Ownership: *run is the caller's, to end by forget().  Runs of collectives are
      *            planned and begun on every rank, also without messages.
@@ -234,6 +239,7 @@ struct coll__stream_transport {
     int (*work)(struct coll__stream_tp *tp, const struct coll__work *work);
     void (*forget)(struct coll__carried *run);
     int (*move)(struct coll__stream_tp *tp, struct coll__moved *moved);
+    void (*let_go)(struct coll__stream_tp *tp);
 
     /* enroll: register len bytes of device memory.  dismiss: end the registration that
      * begins at ptr.  Collective, by env's exchanges alone; not if the host carries
@@ -255,8 +261,8 @@ struct coll__stream_transport {
                         int n, struct coll__kernel_slot *out);
 
     /* Mark the communicator as failed, from any thread: no stream of this rank waits for
-     * another one any more.  All ranks of the host see by state() that results since then
-     * are worthless. */
+     * another one any more, once let_go() was called if there is that function.  All ranks
+     * of the host see by state() that results since then are worthless. */
     void (*release)(struct coll__stream_tp *tp, int status);
 
     /* Return COLL_OK, or the status given to release() by this rank or another rank of

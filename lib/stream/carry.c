@@ -108,8 +108,23 @@ void coll__carry_drain(struct coll_comm *comm)
         count(comm, 1);
 }
 
+/* The failure is noted before streams are let go, also if another thread has yet to do so:
+ * the host makes no lane after this that keeps a stream waiting. */
+static void let_go(struct coll_comm *comm)
+{
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    int status =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+
+    if (!tp || !tp->ops->let_go || !status)
+        return;
+    tp->ops->release(tp, status);
+    tp->ops->let_go(tp);
+}
+
 void coll__carry_release(struct coll_comm *comm)
 {
+    let_go(comm);
     count(comm, 0);
     count_graphs(comm, 0);
     comm->stream->carry.is_over = 1;

@@ -166,12 +166,13 @@ END_TEST
 
 enum { N_ASIDE = 2 }; /* slots, so nobody needs to have come */
 
-static struct coll__planned planned(const struct world_rank *me, int i)
+static struct coll__planned planned(const struct world_rank *me, int i,
+                                    size_t len)
 {
     return (struct coll__planned){
         .of = {.peer = !me->rank, .n = COLL__ASIDE + i},
-        .len = 8,
-        .sig = {.collective = COLL_SEND, .root = 1, .count = 8},
+        .len = len,
+        .sig = {.collective = COLL_SEND, .root = 1, .count = len},
         .is_send = me->rank == 0,
         .is_first = 1};
 }
@@ -182,19 +183,20 @@ static int put_aside(struct stream_rank *rank, const struct coll__planned *p,
     struct coll__work work = {.kind = WORK_COPY,
                               .dst = (void *)at,
                               .src = (void *)at,
-                              .len = 8,
+                              .len = p->len,
                               .stream = rank->s};
 
     return p->is_send ? coll__stream_send(rank->tp, &p->of, &work)
                       : coll__stream_recv(rank->tp, &p->of, &work);
 }
 
-/* Begin a run of two messages, from or to `at`. */
+/* Begin a run of two messages of len bytes each, from or to `at`. */
 static int begin_aside(const struct world_rank *me, struct stream_rank *rank,
-                       CUdeviceptr at)
+                       CUdeviceptr at, size_t len)
 {
     const struct coll__stream_transport *ops = rank->tp->ops;
-    struct coll__planned p[N_ASIDE] = {planned(me, 0), planned(me, 1)};
+    struct coll__planned p[N_ASIDE] = {planned(me, 0, len),
+                                       planned(me, 1, len)};
     struct coll__carried *run;
     int rc = ops->plan(rank->tp, p, N_ASIDE, &run);
 
@@ -202,7 +204,7 @@ static int begin_aside(const struct world_rank *me, struct stream_rank *rank,
         return rc;
     rc = ops->begin(rank->tp, run, rank->s);
     for (int i = 0; i < N_ASIDE && rc == COLL_OK; i++)
-        rc = put_aside(rank, &p[i], at + 8 * (CUdeviceptr)i);
+        rc = put_aside(rank, &p[i], at + len * (CUdeviceptr)i);
     ops->forget(run);
     return rc;
 }
@@ -221,7 +223,7 @@ static int leave_aside(struct world_rank *me)
     for (int k = 0; k < 5; k++) {
         fake_put(at, me->rank ? got : numbers, sizeof(got));
         if (me->rank == 0) {
-            WORLD_CHECK(me, begin_aside(me, rank, at) == COLL_OK);
+            WORLD_CHECK(me, begin_aside(me, rank, at, 8) == COLL_OK);
             OK(cu.StreamSynchronize(rank->s));
         }
         world_meet(me);
@@ -229,7 +231,7 @@ static int leave_aside(struct world_rank *me)
         WORLD_CHECK(me, !stream_start(sum, s) && !stream_finish(sum, s));
         WORLD_CHECK(me, stream_is_right(&d, s));
         if (me->rank == 1) {
-            WORLD_CHECK(me, begin_aside(me, rank, at) == COLL_OK);
+            WORLD_CHECK(me, begin_aside(me, rank, at, 8) == COLL_OK);
             OK(cu.StreamSynchronize(rank->s));
             OK(cu.MemcpyDtoH(got, at, sizeof(got)));
             WORLD_CHECK(me, !memcmp(got, numbers, sizeof(got)));
@@ -288,12 +290,109 @@ static int never_come(struct world_rank *me)
         WORLD_CHECK(me, stream_reached(prog, s) == COLL_IN_PROGRESS);
         stream_hosts_stop(rank);
         rank->tp->ops->release(rank->tp, COLL_ERR_ABORTED);
+        rank->tp->ops->let_go(rank->tp);
         OK(cu.StreamSynchronize(s->rank->s));
         WORLD_CHECK(me, stream_reached(prog, s) == COLL_ERR_ABORTED);
         WORLD_CHECK(me, stream_start(prog, s) == COLL_ERR_ABORTED);
     }
     world_meet(me);
     OK(cu.StreamSynchronize(s->rank->s));
+    stream_fall_apart(me, s, prog);
+    return 0;
+}
+
+enum {
+    LARGE = 1 << 20 /* bytes that a host reads where they lie, if it can */
+};
+
+/* Two messages of equal bytes. */
+static CUdeviceptr put_large(int byte)
+{
+    char *bytes = malloc(N_ASIDE * LARGE);
+    CUdeviceptr at = fake_memory(N_ASIDE * LARGE);
+
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, byte, N_ASIDE * LARGE);
+    fake_put(at, bytes, N_ASIDE * LARGE);
+    free(bytes);
+    return at;
+}
+
+static int holds_large(CUdeviceptr at, char byte)
+{
+    char *bytes = malloc(N_ASIDE * LARGE);
+    int is_so = 1;
+
+    ck_assert_ptr_nonnull(bytes);
+    OK(cu.MemcpyDtoH(bytes, at, N_ASIDE * LARGE));
+    for (int i = 0; i < N_ASIDE * LARGE; i++)
+        is_so &= bytes[i] == byte;
+    free(bytes);
+    return is_so;
+}
+
+static int stands_still(const struct stream_rank *rank)
+{
+    return cu.StreamQuery(rank->s) == CUDA_ERROR_NOT_READY;
+}
+
+/* Rank 0: the messages of its first run are under way, and those of the second wait for
+ * the same slots, when it fails.  The first ones stay as they are until rank 1 has taken
+ * them. */
+static int fail_sending(const struct world_rank *me, struct stream_rank *rank)
+{
+    CUdeviceptr first = put_large(1), second = put_large(2);
+
+    stream_hosts_stop(rank);
+    WORLD_CHECK(me, !begin_aside(me, rank, first, LARGE));
+    OK(cu.StreamSynchronize(rank->s));
+    while (stream_hosts_move(rank) > 0)
+        ;
+    WORLD_CHECK(me, !begin_aside(me, rank, second, LARGE));
+    rank->tp->ops->release(rank->tp, COLL_ERR_PEER);
+    usleep(10000); /* for a stream that errs */
+    WORLD_CHECK(me, stands_still(rank));
+    world_meet(me);
+    while (!world_await_through(me, 1, 0))
+        WORLD_CHECK(me, stream_hosts_move(rank) >= 0);
+    rank->tp->ops->let_go(rank->tp);
+    OK(cu.StreamSynchronize(rank->s));
+    OK(cu.MemFree(first));
+    OK(cu.MemFree(second));
+    return 0;
+}
+
+/* Rank 1, which does not know of the failure: what it gets is right, and what rank 0 gives
+ * since then does not come. */
+static int take_what_is_right(const struct world_rank *me,
+                              struct stream_rank *rank)
+{
+    CUdeviceptr at = put_large(0);
+
+    world_meet(me);
+    WORLD_CHECK(me, !begin_aside(me, rank, at, LARGE));
+    OK(cu.StreamSynchronize(rank->s));
+    WORLD_CHECK(me, holds_large(at, 1));
+    WORLD_CHECK(me, !begin_aside(me, rank, at, LARGE));
+    usleep(100000); /* for a message that should not come */
+    WORLD_CHECK(me, stands_still(rank));
+    world_through(me);
+    stream_hosts_stop(rank);
+    rank->tp->ops->release(rank->tp, COLL_ERR_PEER);
+    OK(cu.StreamSynchronize(rank->s));
+    OK(cu.MemFree(at));
+    return 0;
+}
+
+static int fail_alone(struct world_rank *me)
+{
+    struct stage *s = stream_stage_new(me);
+    struct deed d = deed_of(me, COLL_ALLREDUCE, 100);
+    struct coll__prog *prog = make(&d, "ring", s);
+
+    if ((me->rank ? take_what_is_right : fail_sending)(me, s->rank))
+        return 1;
+    world_meet(me);
     stream_fall_apart(me, s, prog);
     return 0;
 }
@@ -306,7 +405,7 @@ static int run_two(int are_processes, world_fn *body)
                                  .are_processes = are_processes,
                                  .seed = 1,
                                  .n_slots = 2,
-                                 .slot = SLOT,
+                                 .slot = body == fail_alone ? LARGE : SLOT,
                                  .body = body,
                                  .hosts = hosts};
 
@@ -341,6 +440,12 @@ START_TEST(a_run_that_nobody_joins_is_released)
 }
 END_TEST
 
+START_TEST(what_a_stream_gives_after_a_failure_is_not_carried)
+{
+    ck_assert_int_eq(run_two(_i, fail_alone), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("proxy");
@@ -354,5 +459,7 @@ int main(void)
     tcase_add_loop_test(tc, sends_are_left_until_they_are_received, 0, 2);
     tcase_add_loop_test(tc, ranks_that_disagree_are_told, 0, 2);
     tcase_add_loop_test(tc, a_run_that_nobody_joins_is_released, 0, 2);
+    tcase_add_loop_test(tc, what_a_stream_gives_after_a_failure_is_not_carried,
+                        0, 2);
     return suite_run(suite);
 }

@@ -46,9 +46,11 @@ void stream_close(struct stream_rank *rank, int is_orderly);
 int stream_takes(const struct stream_rank *rank, void *stream);
 
 /* stream_hosts.c: put a proxy over rank->tp, and let a thread carry its messages until it
- * is stopped.  A status. */
+ * is stopped.  A status.  move: a round of what that thread did: whether anything moved,
+ * or a status below 0. */
 int stream_hosts_open(struct stream_rank *rank);
 void stream_hosts_stop(const struct stream_rank *rank);
+int stream_hosts_move(const struct stream_rank *rank);
 void stream_hosts_close(struct stream_rank *rank, int is_orderly);
 
 /* [size]: the ranks' places, as if all were on one host or on those of the scene. */

@@ -16,21 +16,28 @@ struct stream_hosts {
     atomic_int may_stop;
 };
 
+int stream_hosts_move(const struct stream_rank *rank)
+{
+    struct coll__moved moved;
+    int n = rank->hosts->shm->ops->poll(rank->hosts->shm);
+    int rc = n < 0 ? n : rank->tp->ops->move(rank->tp, &moved);
+
+    return rc ? rc : n || moved.is_any;
+}
+
 static void *carry(void *arg)
 {
     struct stream_hosts *h = arg;
     struct coll__stream_tp *tp = h->rank->tp;
 
     while (!atomic_load(&h->may_stop)) {
-        struct coll__moved moved;
-        int n = h->shm->ops->poll(h->shm);
-        int rc = n < 0 ? n : tp->ops->move(tp, &moved);
+        int rc = stream_hosts_move(h->rank);
 
-        if (rc) {
+        if (rc < 0) {
             tp->ops->release(tp, rc);
             break;
         }
-        if (!n && !moved.is_any)
+        if (!rc)
             sched_yield();
     }
     return NULL;
