@@ -750,10 +750,14 @@ int coll_comm_abort(struct coll_comm *comm, const char *why);
 
 /* Return the error that a communicator has failed with.
  *
- * Result:    COLL_OK as long as the communicator has not failed.  If a GPU
- *            failed, coll_last_error() has the driver's own words.
+ * Result:    COLL_OK as long as the communicator has not failed.  If it returns
+ *            COLL_OK after a stream has passed an operation, the results of that
+ *            operation are right on this rank.  If a GPU failed,
+ *            coll_last_error() has the driver's own words.
  * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
  * Threads:   Any.
+ * Cost:      No message.  If a rank of this host has failed and its words have
+ *            yet to come, the call waits for them, half a second at most.
  */
 int coll_comm_async_error(struct coll_comm *comm);
 
@@ -992,7 +996,8 @@ int coll_op_destroy(enum coll_op op);
  *            streams.  They do not wait for operations on host buffers, nor the
  *            reverse.  COLL_OK says that the arguments were valid.  A later
  *            failure is returned by coll_comm_async_error() and by every later
- *            call; streams then continue, and results are undefined.
+ *            call; streams then continue, and results are undefined.  So ask
+ *            coll_comm_async_error() after the stream has passed the operation.
  * Ownership: Buffers stay the caller's.  Neither the GPU nor the host may write
  *            them, nor read out, until the stream has passed the operation.
  *            For a captured operation this holds as long as the graph may be

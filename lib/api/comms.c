@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comms.c - communicators: create, split, query, abort, destroy. */
 #include "lib/boot/boot.h"
+#include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/create.h"
 #include "lib/comm/destroy.h"
@@ -236,6 +237,7 @@ static int async_error(struct coll_comm *comm)
     }
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited("coll_comm_async_error");
+    coll__attachments_hear(comm);
     return coll__comm_status(comm);
 }
 

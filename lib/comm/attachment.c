@@ -58,6 +58,13 @@ void coll__attachments_fail(struct coll_comm *comm, int status)
             coll__attachments[i]->fail(comm, status);
 }
 
+void coll__attachments_hear(struct coll_comm *comm)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->hear)
+            coll__attachments[i]->hear(comm);
+}
+
 const struct coll__signature *
 coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq)
 {

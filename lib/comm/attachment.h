@@ -56,6 +56,10 @@ struct coll__attachment {
     /* The communicator fails now.  Any thread, with failure.lock held. */
     void (*fail)(struct coll_comm *comm, int status);
 
+    /* Another rank may have failed the communicator in a way that this rank has not been
+     * told of yet: if so, fail it.  Any thread. */
+    void (*hear)(struct coll_comm *comm);
+
     /* Return the call with that sequence number on a channel, or NULL.  As owner. */
     const struct coll__signature *(*find)(const struct coll_comm *comm,
                                           int channel, uint64_t seq);
@@ -84,6 +88,7 @@ int coll__attachments_join(struct coll_comm *comm,
                            const int32_t *told);
 int32_t coll__attachments_tell(void);
 void coll__attachments_fail(struct coll_comm *comm, int status);
+void coll__attachments_hear(struct coll_comm *comm);
 const struct coll__signature *
 coll__attachments_find(const struct coll_comm *comm, int channel, uint64_t seq);
 uint32_t coll__attachments_n_starts(const struct coll_comm *comm,

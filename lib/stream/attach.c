@@ -125,6 +125,7 @@ const struct coll__attachment coll__stream_attachment = {
     .tell = stream_tell,
     .join = stream_join,
     .fail = coll__stream_fail,
+    .hear = coll__stream_hear,
     .bytes = coll__stream_bytes,
 };
 

@@ -141,6 +141,7 @@ int coll__stream_drain(struct coll_comm *comm)
         if (rc == COLL_OK)
             rc = drain_late(comm, coll__now() - since);
     }
+    coll__stream_hear(comm);
     return rc ? rc : coll__comm_status(comm); /* which may have released them */
 }
 
@@ -366,14 +367,18 @@ int coll__stream_start(struct coll_request *request)
 void coll__stream_look(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
-    int failure =
-        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+    int has_finished, failure;
 
     if (coll__request_status(request) != COLL_IN_PROGRESS)
         return;
+    has_finished =
+        coll__programs_has_finished(comm, of_stream(request)->ticket);
+    if (has_finished)
+        coll__stream_hear(comm);
+    failure = atomic_load_explicit(&comm->failure.status, memory_order_acquire);
     if (failure)
         set_status(request, failure);
-    else if (coll__programs_has_finished(comm, of_stream(request)->ticket))
+    else if (has_finished)
         set_status(request, COLL_OK);
 }
 

@@ -154,6 +154,11 @@ void coll__stream_wait(struct coll_request *request, double timeout);
  * also those in a captured graph.  Any thread, with failure.lock. */
 void coll__stream_fail(struct coll_comm *comm, int status);
 
+/* If another rank has released the streams, so that what they give means nothing, the
+ * communicator fails here, too.  Asked after a stream has passed an operation, this tells
+ * whether its results are right.  Any thread. */
+void coll__stream_hear(struct coll_comm *comm);
+
 /* As owner: wait until the host has done its part of all enqueued operations, and the
  * streams have passed those that they carry out alone.  COLL_OK, or the communicator's
  * failure. */

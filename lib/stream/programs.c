@@ -332,6 +332,21 @@ void coll__stream_fail(struct coll_comm *comm, int status)
         tp->ops->release(tp, status);
 }
 
+/* failure.lock keeps the transport there. */
+void coll__stream_hear(struct coll_comm *comm)
+{
+    const struct coll__stream_tp *tp;
+    int status = COLL_OK;
+
+    pthread_mutex_lock(&comm->failure.lock);
+    tp = comm->links.routes.streams;
+    if (tp && !coll__comm_has_failed(comm))
+        status = coll__stream_state(tp);
+    pthread_mutex_unlock(&comm->failure.lock);
+    if (status)
+        coll__programs_failed(comm, status);
+}
+
 void coll__programs_free(struct coll_comm *comm)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;

@@ -70,8 +70,8 @@ int survivors_gpu_call(struct survivors_gpu *gpu, const struct coll_args *args,
     there.stream = gpu->stream;
     rc = work_call_with(&there, comm);
     must(cu.StreamSynchronize(gpu->stream), "cuStreamSynchronize");
-    if (!rc) /* streams of a rank that knows of a death go on: has any gone on? */
-        rc = coll_barrier(comm, NULL);
+    if (!rc) /* streams go on after a death, also those of ranks that know of none */
+        rc = coll_comm_async_error(comm);
     if (!rc && out_len)
         must(cu.MemcpyDtoH(args->out, out, out_len), "cuMemcpyDtoH");
     must(cu.MemFree(in), "cuMemFree");

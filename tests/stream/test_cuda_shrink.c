@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_shrink.c - streams and graphs of a communicator that has lost a rank, over
- * the fake CUDA driver: they go on, and the rest of the ranks works in the same stream. */
+ * the fake CUDA driver: they go on, the rest of the ranks works in the same stream, and
+ * nobody takes for a result what means nothing. */
 #include "tests/support/device_world.h"
 #include "tests/support/suite.h"
+#include "lib/comm/fail.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -93,6 +95,95 @@ START_TEST(the_rest_works_over_the_host)
 }
 END_TEST
 
+/* ---- who has not heard of it ------------------------------------------------ */
+
+enum asking { BY_ERROR, BY_TEST, BY_WAIT, BY_DESTROY, N_ASKING };
+
+/* The last rank's numbers, by the ranks 0, 1, ... in turn. */
+static struct coll_args broadcast(const struct device_rank *r, int32_t *at)
+{
+    return (struct coll_args){.size = sizeof(struct coll_args),
+                              .collective = COLL_BROADCAST,
+                              .in = at,
+                              .out = at,
+                              .count = COUNT,
+                              .type = COLL_I32,
+                              .root = r->me->size - 1,
+                              .stream = r->stream};
+}
+
+static int test(struct coll_request *request)
+{
+    int rc;
+
+    while ((rc = coll_test(request)) == COLL_IN_PROGRESS)
+        ;
+    return rc;
+}
+
+/* What a rank is told of a broadcast that its stream has passed. */
+static int ask(struct device_rank *r, enum asking how,
+               struct coll_request *request)
+{
+    if (how == BY_ERROR)
+        return coll_comm_async_error(r->comm);
+    return how == BY_TEST ? test(request) : coll_wait(request, 0);
+}
+
+/* Rank 0 alone hears of the death of the last rank, which has not called.  So its stream
+ * passes to rank 1 what was in a slot. */
+static int hear(struct device_rank *r, enum asking how)
+{
+    int32_t *at = device_numbers(r->me->rank, COUNT);
+    struct coll_args args = broadcast(r, at);
+    struct coll_request *request;
+    int is_last = r->me->rank == r->me->size - 1;
+
+    WORLD_CHECK(r->me, !coll_request_create(&args, r->comm, &request));
+    WORLD_CHECK(r->me, is_last || !coll_start(request));
+    world_meet(r->me);
+    if (r->me->rank == 0)
+        coll__comm_set_failure(r->comm, COLL_ERR_PEER, "the last rank died");
+    OK(cu.StreamSynchronize(r->stream));
+    if (r->me->rank == 1 && how != BY_DESTROY)
+        EXPECT(r->me, ask(r, how, request), COLL_ERR_PEER,
+               "another rank has failed");
+    coll_request_destroy(request);
+    world_meet(r->me);
+    return 0;
+}
+
+static int hear_late(struct world_rank *me)
+{
+    enum asking how = *(enum asking *)me->arg;
+    struct device_rank r;
+    int rc;
+
+    WORLD_CHECK(me, !device_join(&r, me));
+    if (hear(&r, how))
+        return 1;
+    if (me->rank == me->size - 1)
+        WORLD_CHECK(me,
+                    world_await_failure(r.comm, patient(20)) == COLL_ERR_PEER);
+    rc = coll_comm_destroy(r.comm);
+    WORLD_CHECK(me, me->rank != 1 || how != BY_DESTROY || rc == COLL_ERR_PEER);
+    OK(cu.StreamDestroy(r.stream));
+    return 0;
+}
+
+/* _i: the engine, and who tells */
+START_TEST(what_means_nothing_is_no_result)
+{
+    enum asking how = (enum asking)(_i / 2);
+
+    setenv("FAKE_CUDA_IPC", "1", 1);
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "stream", 1);
+    setenv("COLL_ALGO", "broadcast:chain", 1);
+    ck_assert_int_eq(device_fork(3, hear_late, &how), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_shrink");
@@ -100,5 +191,7 @@ int main(void)
 
     tcase_add_loop_test(cases, the_rest_works_in_the_same_stream, 0, 6);
     tcase_add_loop_test(cases, the_rest_works_over_the_host, 0, 2);
+    tcase_add_loop_test(cases, what_means_nothing_is_no_result, 0,
+                        2 * N_ASKING);
     return suite_run(suite);
 }
