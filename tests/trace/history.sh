@@ -50,7 +50,7 @@ are_written() {
 
 # A rank that does not come within the deadline; it comes when it has heard of that.
 missing() {
-    COLL_HISTORY=h COLL_TIMEOUT=$patience job 3 "$probe" late h.2 ||
+    COLL_HISTORY=h CALL_TIMEOUT=$patience job 3 "$probe" late h.2 ||
         fail "a job with a late rank"
     # a busy machine may have it answer late
     grep -q 'allreduce #4 (1000 f32, sum) \[user tag 7[01]\] did not end' err ||
@@ -98,7 +98,7 @@ leaving() {
 }
 
 one_leaves() {
-    COLL_HISTORY=h COLL_TIMEOUT=$patience job 4 "$probe" leave h.3 ||
+    COLL_HISTORY=h CALL_TIMEOUT=$patience job 4 "$probe" leave h.3 ||
         fail "a job that leaves"
     for r in 0 1 2 3; do
         grep -q '^   "failure": "allreduce #2001' h.$r || fail "rank $r has not written"

@@ -221,7 +221,8 @@ static void check(const char *path)
     json_decref(all);
 }
 
-/* An allreduce or a barrier, which goes by a number of this rank's. */
+/* An allreduce or a barrier, which goes by a number of this rank's and may take
+ * CALL_TIMEOUT seconds. */
 static int call(struct coll_comm *comm, enum coll_collective collective)
 {
     struct coll_args args = {.size = sizeof(args),
@@ -232,6 +233,7 @@ static int call(struct coll_comm *comm, enum coll_collective collective)
                              .out = out[0],
                              .count = N,
                              .user_tag = 70 + (unsigned)coll_comm_rank(comm)};
+    const char *patience = getenv("CALL_TIMEOUT");
     struct coll_request *request;
     int rc;
 
@@ -240,7 +242,7 @@ static int call(struct coll_comm *comm, enum coll_collective collective)
     rc = coll_request_create(&args, comm, &request);
     if (!rc)
         rc = coll_start(request);
-    return rc ? rc : coll_wait(request, 0);
+    return rc ? rc : coll_wait(request, patience ? atof(patience) : 0);
 }
 
 /* What goes wrong is said, and is no failure of this program. */
