@@ -5,29 +5,39 @@
  * In the files, all ranks of a communicator have the same id for it.  Each series of its
  * calls is judged by itself.  If two ranks differ in a call that both files still hold,
  * the first such call is reported.  Else the first call that has not ended on all ranks
- * is reported; the ranks that have not begun it are missing.
+ * is reported; the ranks that have not begun it are missing.  With --slow the ranks that
+ * come late to their calls are reported instead (coll_history_slow.c).
  */
 #include "tools/coll_history.h"
 #include "tools/common/program.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NAMED 16 /* ranks that a line names */
 
+struct choice {
+    int is_json, is_slow;
+};
+
 static const struct program_option options[] = {
-    {"json", 'j', OPTION_SWITCH, 0, NULL, NULL, .help = "print JSON"},
+    {"slow", 's', OPTION_SWITCH, offsetof(struct choice, is_slow), NULL, NULL,
+     .help = "say which rank comes last to the calls, and how late"},
+    {"json", 'j', OPTION_SWITCH, offsetof(struct choice, is_json), NULL, NULL,
+     .help = "print JSON"},
     {.name = NULL},
 };
 
 static const struct program program = {
     .name = "coll_history",
     .usage = "[OPTION]... FILE...",
-    .about = "Say which ranks are missing in which call, by the files that the "
-             "ranks have written\nto COLL_HISTORY when a communicator failed "
-             "or at a SIGUSR2.",
+    .about = "Say which ranks are missing in which call, or which come late, "
+             "by the files that the\nranks have written to COLL_HISTORY when a "
+             "communicator failed or at a SIGUSR2.",
     .notes = "Exit status: 0 when no rank is missing and all ranks call the "
-             "same; 1 when not; 2\nwhen a file is not one of COLL_HISTORY.\n",
+             "same, and with --slow;\n1 when not; 2 when a file is not one of "
+             "COLL_HISTORY.\n",
     .options = options,
     .most_words = -1,
 };
@@ -266,18 +276,24 @@ static const char *failure_of(const struct history_group *g)
 
 static const char *const all_series[] = {"host", "stream", "any order"};
 
-static int print_group(const struct history_group *g)
+/* Print which communicator this is, and which ranks are not known. */
+static void print_head(const struct history_group *g)
 {
-    int is_wrong = g->n_parts < g->size;
-
     printf("communicator %s of rank", g->id);
     print_ranks(g, NULL, is_member);
     printf("\n");
-    if (is_wrong) {
+    if (g->n_parts < g->size) {
         printf("  no file of rank");
         print_ranks(g, NULL, has_no_file);
         printf(": it was killed, or has not written one\n");
     }
+}
+
+static int print_group(const struct history_group *g)
+{
+    int is_wrong = g->n_parts < g->size;
+
+    print_head(g);
     if (*failure_of(g))
         printf("  it has failed: %s\n", failure_of(g));
     for (size_t s = 0; s < sizeof(all_series) / sizeof(all_series[0]); s++) {
@@ -339,21 +355,61 @@ static int group_json(const struct history_group *g, json_t *out)
     return is_wrong;
 }
 
-static int report(const struct histories *all, int is_json)
+static int print_all(const struct histories *all)
 {
-    json_t *out = json_array();
     int is_wrong = 0;
 
-    if (!is_json)
+    for (int i = 0; i < all->n_groups; i++)
+        is_wrong |= print_group(&all->groups[i]);
+    return is_wrong;
+}
+
+static int print_slow(const struct histories *all)
+{
+    for (int i = 0; i < all->n_groups; i++) {
+        print_head(&all->groups[i]);
+        history_print_slow(&all->groups[i]);
+    }
+    return 0;
+}
+
+static int all_json(const struct histories *all, json_t *out)
+{
+    int is_wrong = 0;
+
+    for (int i = 0; i < all->n_groups; i++)
+        is_wrong |= group_json(&all->groups[i], out);
+    return is_wrong;
+}
+
+static int slow_json(const struct histories *all, json_t *out)
+{
+    for (int i = 0; i < all->n_groups; i++) {
+        const struct history_group *g = &all->groups[i];
+
+        json_array_append_new(
+            out, json_pack("{s:s, s:O, s:o, s:o}", "id", g->id, "ranks",
+                           g->ranks, "no_file", list(g, NULL, has_no_file),
+                           "latest_first", history_slow_json(g)));
+    }
+    return 0;
+}
+
+/* Return 1 if a rank is missing or differs, or 0. */
+static int report(const struct histories *all, const struct choice *choice)
+{
+    json_t *out;
+    int is_wrong;
+
+    if (!choice->is_json) {
         printf("%zu files of %d ranks\n", json_array_size(all->files),
                all->size_of_job);
-    for (int i = 0; i < all->n_groups; i++)
-        is_wrong |= is_json ? group_json(&all->groups[i], out)
-                            : print_group(&all->groups[i]);
-    if (is_json) {
-        json_dumpf(out, stdout, JSON_INDENT(1));
-        putchar('\n');
+        return choice->is_slow ? print_slow(all) : print_all(all);
     }
+    out = json_array();
+    is_wrong = choice->is_slow ? slow_json(all, out) : all_json(all, out);
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
     json_decref(out);
     return is_wrong;
 }
@@ -362,9 +418,10 @@ static int report(const struct histories *all, int is_json)
 
 int main(int argc, char **argv)
 {
+    struct choice choice = {0};
     struct histories all = {0};
-    int is_json = 0, is_wrong, status;
-    int first = program_read(&program, argc, argv, &is_json, &status);
+    int is_wrong, status;
+    int first = program_read(&program, argc, argv, &choice, &status);
 
     if (first < 0)
         return status;
@@ -374,7 +431,7 @@ int main(int argc, char **argv)
     all.files = history_must(json_array());
     for (int i = first; i < argc; i++)
         histories_read(&all, argv[i]);
-    is_wrong = report(&all, is_json);
+    is_wrong = report(&all, &choice);
     histories_fini(&all);
     return program_finish(&program, is_wrong);
 }

@@ -52,4 +52,11 @@ json_t *history_series(const json_t *comm, const char *name);
  * it. */
 json_t *history_call(const json_t *comm, const char *series, json_int_t seq);
 
+/* ---- coll_history_slow.c ------------------------------------------------------ */
+
+/* Print which ranks come last to the calls of a communicator; or return a list of all
+ * ranks, the latest first. */
+void history_print_slow(const struct history_group *g);
+json_t *history_slow_json(const struct history_group *g);
+
 #endif

@@ -151,6 +151,75 @@ asked() {
     ! grep -q 'it has failed' out || fail "nothing has failed"
 }
 
+# The last rank comes to each call but the last three after the others.
+slow() {
+    rm -f h.*
+    COLL_HISTORY=h COLL_STALL_WARN=0 late 3 slow
+    ask_until '^  missing in allreduce #21 .*: rank 2; waiting in it: rank 0 1' h.0 h.1 h.2
+    : > go
+    wait $pid || fail "the job failed"
+    rm go
+    says 0 '^  the latest is rank 2 on .*: last in [0-9]* of 20 calls, [0-9.]* ms after' --slow h.?
+    [ "$(sed -n 's/.* last in \([0-9]*\) of .*/\1/p' out)" -ge 17 ] || fail "it is not always last"
+    says 0 '"times_last"' --slow --json h.?
+    says 0 '^  no file of rank 1: it was killed' --slow h.0 h.2
+    says 0 '^  there is no other rank' --slow h.0
+}
+
+# written RANK HOST AHEAD RANKS COLLECTIVE: a file of a rank whose clock is so far ahead and
+# 10 ppm fast, and whose wall clock is 1 s ahead on host b.  Of 100 calls, one each
+# second, the last rank is 2 ms late to each, 50 ms to the seventh; they end together.
+written() {
+    awk -v rank="$1" -v host="$2" -v ahead="$3" -v size="$4" -v what="$5" '
+    function on_clock(t) { return ahead + t * (host == "b" ? 1.00001 : 1) }
+    BEGIN {
+        printf "{\"libcoll_history\": 1, \"rank\": %d, \"size\": %d, \"pid\": 1,", rank, size
+        printf "\"host\": \"%s\", \"time\": %.3f, \"clock\": %.6f, \"communicators\": [",
+            host, 1e9 + 200 + (host == "b"), on_clock(200)
+        printf "{\"id\": \"abc\", \"rank\": %d, \"size\": %d, \"ranks\": [", rank, size
+        for (r = 0; r < size; r++) printf "%s%d", (r ? "," : ""), r
+        printf "], \"where\": \"\", \"failure\": \"\", \"calls\": [{\"series\": \"host\", "
+        printf "\"started\": 100, \"ended\": 100, \"last\": ["
+        for (k = 1; k <= 100; k++) {
+            late = rank < size - 1 ? rank * 1e-6 : k == 7 ? 0.05 : 0.002
+            printf "%s{\"seq\": %d, \"what\": \"%s #%d\", \"collective\": \"%s\", ",
+                (k > 1 ? "," : ""), k, what, k, what
+            printf "\"count\": 1, \"root\": 0, \"way\": 0, \"called\": %.6f, \"ended\": %.6f}",
+                on_clock(k + late), on_clock(k + 0.06)
+        }
+        print "]}]}]}"
+    }'
+}
+
+# Clocks of two hosts are compared by the calls that end together.
+clocks() {
+    written 0 a 50 4 allreduce > w.0
+    written 1 a 50 4 allreduce > w.1
+    written 2 b 9000 4 allreduce > w.2
+    written 3 b 9000 4 allreduce > w.3
+    says 0 '^  2 clocks, compared by the ends of 100 calls$' --slow w.?
+    grep -q '^  the latest is rank 3 on b: last in 100 of 100 calls, 2.4[78][0-9] ms after' out ||
+        fail "the late rank"
+    grep -q '^  worst in allreduce #7, by \(49.[89]\|50.0\)[0-9]* ms$' out || fail "the worst call"
+    grep -q '^ *0  a  *100 *0 *0.00[0-9] ms$' out || fail "the first rank's row"
+    says 0 '"worst_call": "allreduce #7"' --slow --json w.?
+    tr -d '\n ' < out | grep -q '"latest_first":\[{"rank":3,"host":"b","calls":100,"times_last":100,' ||
+        fail "the late rank in JSON"
+    # Broadcasts need not end together: the wall clocks are believed, one 1 s wrong.
+    written 0 a 50 2 broadcast > w.0
+    written 1 b 9000 2 broadcast > w.1
+    says 0 '^  2 clocks, compared by the hosts. wall clocks$' --slow w.0 w.1
+    grep -q '^  the latest is rank 1 on b: last in 100 of 100 calls, 100[0-9]\.' out ||
+        fail "by wall clocks"
+    # All are on one host.
+    written 0 a 50 2 broadcast > w.0
+    written 1 a 50 2 broadcast > w.1
+    says 0 '^  the latest is rank 1 on a: last in 100 of 100 calls, 2.480 ms' --slow w.0 w.1
+    ! grep -q clocks out || fail "there is one clock"
+    sed -i 's/"called": [0-9.]*/"called": 0/g' w.0
+    says 0 '^  no call is in the files of all ranks with its time' --slow w.0 w.1
+}
+
 # The signal is taken and left with the process's communicators.
 signals() {
     rm -f h.*
@@ -207,6 +276,8 @@ elsewhere
 restarted
 asked
 wrong_files
+slow
+clocks
 signals
 none
 echo "all checks passed"

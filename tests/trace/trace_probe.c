@@ -8,6 +8,8 @@
  *                          there is a FILE; - for FILE: it comes at once
  *   trace_probe other FILE the same, and it calls a barrier instead
  *   trace_probe away FILE  the same, having gone to the root folder
+ *   trace_probe slow FILE  the same as late, and before it the last rank comes to each of
+ *                          17 more after all others
  *   trace_probe leave FILE as late, after 2,000, and all exit at the failure
  *   trace_probe hand-over  communicators of one thread end while another's begin:
  *                          SIGUSR2 is the library's all the while
@@ -245,6 +247,35 @@ static int call(struct coll_comm *comm, enum coll_collective collective)
     return rc ? rc : coll_wait(request, patience ? atof(patience) : 0);
 }
 
+/* The last rank starts each allreduce when the others have. */
+static void come_last(struct coll_comm *comm, int is_last)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_F32,
+                             .op = COLL_SUM,
+                             .in = in[0],
+                             .out = out[0],
+                             .count = N};
+    struct coll_request *request;
+    struct coll_comm *other;
+
+    must(coll_comm_split(comm, 0, coll_comm_rank(comm), &other));
+    must(coll_request_create(&args, comm, &request));
+    for (int i = 0; i < 17; i++) {
+        if (!is_last)
+            must(coll_start(request));
+        must(coll_barrier(other, NULL));
+        if (is_last) {
+            usleep(1000); /* more than the history's times are rounded to */
+            must(coll_start(request));
+        }
+        must(coll_wait(request, 0));
+    }
+    must(coll_request_destroy(request));
+    must(coll_comm_destroy(other));
+}
+
 /* What goes wrong is said, and is no failure of this program. */
 static void go_wrong(const char *how, const char *file)
 {
@@ -253,6 +284,8 @@ static void go_wrong(const char *how, const char *file)
 
     must(coll_comm_create_env(&comm, NULL));
     is_last = coll_comm_rank(comm) == coll_comm_size(comm) - 1;
+    if (!strcmp(how, "slow"))
+        come_last(comm, is_last);
     for (int i = 0; i < (leaves ? 2000 : 3); i++)
         one_round(comm);
     printf("begun\n");
@@ -338,7 +371,8 @@ static void be_child(void)
 
 static int is_wrong_way(const char *how)
 {
-    static const char *const ways[] = {"late", "other", "away", "leave"};
+    static const char *const ways[] = {"late", "other", "away", "leave",
+                                       "slow"};
     size_t i = 0;
 
     while (i < sizeof(ways) / sizeof(ways[0]) && strcmp(how, ways[i]))
