@@ -108,6 +108,8 @@ struct coll__records {
     struct coll__recorder recorder; /* COLL_HISTORY */
     int metrics;                    /* COLL_METRICS: its number in metrics.h */
     int is_counted; /* among the communicators for which SIGUSR2 is handled */
+    uint64_t n_joint; /* traced calls that end on all ranks together */
+    double in_joint;  /* s from their start to their end */
 };
 
 /* How far its destruction has come: destroy.c. */

@@ -18,6 +18,7 @@
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
 #include "lib/trace/log.h"
+#include "lib/trace/trace.h"
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"
 #include "transports/stream.h"
@@ -30,9 +31,11 @@
 #define SLICE 1e-3  /* s, for this communicator beside the deferred ones */
 
 /* What ranks compare at the end: did all call the same operations, and was every
- * message received? */
+ * message received?  And how long were they in the calls that end on all of them
+ * together?  Who came late was in them for a shorter time. */
 struct coll__final_check {
-    uint64_t n_started, hash, n_sent, n_received;
+    uint64_t n_started, hash, n_sent, n_received, n_joint;
+    double in_joint;
 };
 
 /* ---- the two exchanges ----------------------------------------------------- */
@@ -62,6 +65,35 @@ static int compare(const struct coll__final_check *all, int size)
               "received %llu; each coll_send() needs its coll_recv()",
               (unsigned long long)n_sent, (unsigned long long)n_received);
     return COLL_ERR_MISMATCH;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Note how late this rank came to its calls on the average, if all ranks were traced. */
+static void note_lateness(const struct coll_comm *comm)
+{
+    const struct coll__final_check *all = comm->ending.all;
+    uint64_t n = comm->records.n_joint;
+    double *in_joint, median;
+
+    for (int r = 0; r < comm->size; r++)
+        if (!n || all[r].n_joint != n)
+            return;
+    in_joint = malloc((size_t)comm->size * sizeof(*in_joint));
+    if (!in_joint)
+        return;
+    for (int r = 0; r < comm->size; r++)
+        in_joint[r] = all[r].in_joint;
+    qsort(in_joint, (size_t)comm->size, sizeof(*in_joint), compare_doubles);
+    median = in_joint[comm->size / 2];
+    free(in_joint);
+    coll__trace_late(comm->records.metrics,
+                     max_double(0, median - comm->records.in_joint), n);
 }
 
 /* Messages of streams that are compared as they are called count in SERIES_COMPARED. */
@@ -97,6 +129,8 @@ static int start_final_check(struct coll_comm *comm)
     }
     for (int s = 0; s < N_SERIES; s++)
         count_messages(comm, s, &mine);
+    mine.n_joint = comm->records.n_joint;
+    mine.in_joint = comm->records.in_joint;
     atomic_store_explicit(&comm->calls.apart, "coll_comm_destroy",
                           memory_order_release);
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
@@ -142,6 +176,8 @@ static int end_final_check(struct coll_comm *comm, double until, double timeout)
         return rc;
     if (rc == COLL_OK)
         rc = compare(comm->ending.all, comm->size);
+    if (rc == COLL_OK)
+        note_lateness(comm);
     note_wrong(comm, rc);
     if (rc && rc != COLL_ERR_MISMATCH)
         return rc;

@@ -250,6 +250,12 @@ void coll__records_add(struct coll_comm *comm)
     count(1);
 }
 
+void coll__records_joint(struct coll_comm *comm, double seconds)
+{
+    comm->records.n_joint++;
+    comm->records.in_joint += seconds;
+}
+
 void coll__records_remove(struct coll_comm *comm)
 {
     coll__recorder_remove(&comm->records.recorder);

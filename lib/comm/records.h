@@ -12,4 +12,7 @@ struct coll_comm;
 void coll__records_add(struct coll_comm *comm);
 void coll__records_remove(struct coll_comm *comm);
 
+/* Note how long a call took that ends on all ranks together.  The owner only. */
+void coll__records_joint(struct coll_comm *comm, double seconds);
+
 #endif

@@ -13,6 +13,7 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/comm/records.h"
 #include "lib/comm/stall.h"
 #include "lib/run/any_order.h"
 #include "lib/run/notice.h"
@@ -92,8 +93,11 @@ static void trace(const struct coll_request *request)
 
     coll__recorder_ended(&request->call.comm->records.recorder,
                          &request->call.sig, op.ended);
-    if (request->called && request->call.sig.series != SERIES_COMPARED)
-        coll__trace_note(&op);
+    if (!request->called || request->call.sig.series == SERIES_COMPARED)
+        return;
+    coll__trace_note(&op);
+    if (coll__is_joint(op.collective, op.count))
+        coll__records_joint(request->call.comm, op.ended - op.called);
 }
 
 static void begin(struct coll_request *request)

@@ -4,7 +4,8 @@
  * A counter's time goes from the start of an operation to its end on this rank.  A
  * barrier, an allreduce and the like end on all ranks at about the same time, so the rank
  * whose time is least is the last one to come.  Nothing has to be sent for that:
- * whoever reads the files of all ranks sees it.
+ * whoever reads the files of all ranks sees it.  When a communicator is destroyed, the ranks'
+ * final checks carry these times, so each rank's file has its own lateness then.
  */
 #include "lib/trace/metrics.h"
 #include "lib/trace/rank_file.h"
@@ -26,6 +27,8 @@ struct counters {
 struct counted {
     char id[17];
     int size;
+    int has_ended;   /* and `lateness` is known */
+    double lateness; /* s */
     struct counters routines[COLL_N_COLLECTIVES];
 };
 
@@ -75,6 +78,12 @@ void coll__metrics_waited(int number, enum coll_collective collective,
                           double seconds)
 {
     metrics.comms[number].routines[collective].waited += seconds;
+}
+
+void coll__metrics_late(int number, double seconds)
+{
+    metrics.comms[number].has_ended = number > 0;
+    metrics.comms[number].lateness = seconds;
 }
 
 struct coll__metrics *coll__metrics_copy(void)
@@ -143,6 +152,21 @@ static void put_head(FILE *to, const char *name, const char *help,
     fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+static void put_lateness(FILE *to, const struct coll__metrics *m)
+{
+    static const char name[] = "coll_lateness_seconds";
+
+    put_head(to, name,
+             "Seconds after the median rank at which this rank began a call "
+             "that needs all ranks, on the average; known when the "
+             "communicator is destroyed.",
+             "gauge");
+    for (int number = 1; number <= m->n; number++)
+        if (m->comms[number].has_ended)
+            fprintf(to, "%s{rank=\"%d\",communicator=\"%s\"} %.9f\n", name,
+                    m->rank, m->comms[number].id, m->comms[number].lateness);
+}
+
 static void put_all(FILE *to, const void *arg)
 {
     static const char size[] = "coll_communicator_size";
@@ -152,6 +176,7 @@ static void put_all(FILE *to, const void *arg)
     for (int number = 1; number <= m->n; number++)
         fprintf(to, "%s{rank=\"%d\",communicator=\"%s\"} %d\n", size, m->rank,
                 m->comms[number].id, m->comms[number].size);
+    put_lateness(to, m);
     for (int f = 0; f < N_FAMILIES; f++) {
         put_head(to, families[f].name, families[f].help, "counter");
         for (int number = 0; number <= m->n; number++)

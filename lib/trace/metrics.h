@@ -30,6 +30,7 @@ int coll__metrics_number(const char *id, int size);
 void coll__metrics_note(const struct coll__traced *op);
 void coll__metrics_waited(int number, enum coll_collective collective,
                           double seconds);
+void coll__metrics_late(int number, double seconds);
 
 /* Copy all counters; NULL: no memory. */
 struct coll__metrics *coll__metrics_copy(void);

@@ -28,7 +28,8 @@ struct cell {
 /* Under trace.c's lock. */
 static struct {
     int fd, rank, n_ranks;
-    double start, exposed;
+    double start, exposed, late; /* s; late: to all n_joint calls together */
+    uint64_t n_joint;
     char transports[64];
     struct cell cells[COLL_N_COLLECTIVES][CLASSES];
 } profile;
@@ -64,6 +65,12 @@ void coll__profile_note(const struct coll__traced *op)
 }
 
 void coll__profile_waited(double seconds) { profile.exposed += seconds; }
+
+void coll__profile_late(double seconds, uint64_t n)
+{
+    profile.late += seconds;
+    profile.n_joint += n;
+}
 
 /* ---- the table ---------------------------------------------------------------- */
 
@@ -139,6 +146,9 @@ static void print_summary(FILE *to)
             "%s\ntotal communication time = %.6f seconds.   (exposed = %.6f)\n"
             "total elapsed time       = %.6f seconds.\n",
             rule, total, profile.exposed, coll__now() - profile.start);
+    if (profile.n_joint)
+        fprintf(to, "average lateness         = %.6f seconds.\n",
+                profile.late / (double)profile.n_joint);
 }
 
 static double seconds(struct timeval t)

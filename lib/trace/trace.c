@@ -170,6 +170,16 @@ void coll__trace_waited(int metrics, enum coll_collective collective,
     coll__unlock(&lock);
 }
 
+void coll__trace_late(int metrics, double seconds, uint64_t n)
+{
+    coll__lock(&lock);
+    if (has(TRACE_PROFILE))
+        coll__profile_late(seconds, n);
+    if (has(TRACE_METRICS))
+        coll__metrics_late(metrics, seconds / (double)n);
+    coll__unlock(&lock);
+}
+
 void coll__trace_write(void)
 {
     coll__lock(&lock);

@@ -70,6 +70,10 @@ void coll__trace_note(const struct coll__traced *op);
 void coll__trace_waited(int metrics, enum coll_collective collective,
                         double seconds);
 
+/* A communicator ends: note how late this rank came to the calls that end on all ranks
+ * together, in all n of them. */
+void coll__trace_late(int metrics, double seconds, uint64_t n);
+
 /* Write the profile now; it is also written at the program's exit. */
 void coll__trace_write(void);
 
@@ -79,6 +83,7 @@ void coll__trace_write(void);
 int coll__profile_open(const char *path, int rank, int n_ranks);
 void coll__profile_note(const struct coll__traced *op);
 void coll__profile_waited(double seconds);
+void coll__profile_late(double seconds, uint64_t n);
 int coll__profile_write(void);
 
 /* ---- timeline.c; under trace.c's lock -------------------------------------- */

@@ -111,6 +111,24 @@ static inline int coll__has_own_counts(enum coll_collective collective)
            collective == COLL_SCATTERV;
 }
 
+/* Does the collective end on no rank before all have begun it? */
+static inline int coll__is_joint(enum coll_collective collective, size_t count)
+{
+    switch (collective) {
+    case COLL_BARRIER:
+        return 1;
+    case COLL_ALLREDUCE:
+    case COLL_ALLGATHER:
+    case COLL_ALLGATHERV:
+    case COLL_ALLTOALL:
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return count > 0;
+    default:
+        return 0;
+    }
+}
+
 /* Does each byte go to one rank only, and does each rank send as much as it receives? */
 static inline int coll__is_exchange(enum coll_collective collective, int nranks)
 {

@@ -70,6 +70,9 @@ at_the_end() {
     [ "$ids" = 1 ] || fail "the communicator has not one name"
 }
 
+# lateness FILE: of the rank to its communicator's calls.
+lateness() { sed -n 's/^coll_lateness_seconds{.*} //p' "$1"; }
+
 # More communicators than have counters of their own, one after another
 many() {
     COLL_METRICS=c%r.prom timeout $((60 * patience)) "$probe" hand-over > out 2> err ||
@@ -95,6 +98,7 @@ late() {
         await 60 is_there || fail "nothing was written ($how)"
         judge m.0
         has m.0 coll_calls_total allreduce 3
+        [ -z "$(lateness m.0)" ] || fail "it is known too early"
         : > go
         wait $pid || fail "a job with a late rank"
         rm go
@@ -103,6 +107,8 @@ late() {
     a=$(value m.0 coll_seconds_total allreduce)
     b=$(value m.2 coll_seconds_total allreduce)
     awk "BEGIN { exit !($b < $a) }" || fail "rank 0: $a s, the late one $b s"
+    a=$(lateness m.0) b=$(lateness m.2)
+    awk "BEGIN { exit !($a < $b) }" || fail "rank 0 is $a s late, the late one $b s"
 }
 
 # A program that goes to another folder, and whose communicator fails
