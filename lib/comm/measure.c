@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure.c - the latency and bandwidth between two hosts, by sending messages.
+/* measure.c - the latency and bandwidth between two ranks, by sending messages.
  *
  * Two ranks do it while their communicator is made, over the transport between them.
  * Short messages there and back give the latency, a long one with a short answer the
@@ -60,6 +60,18 @@ struct talk {
     int peer;
 };
 
+static int is_far(const struct talk *talk)
+{
+    const struct coll__peer *peers = talk->comm->peers;
+
+    return peers[talk->comm->rank].host != peers[talk->peer].host;
+}
+
+static const char *host_of(const struct talk *talk)
+{
+    return is_far(talk) ? "another host" : "this host";
+}
+
 /* ---- one message, or one each way ---------------------------------------- */
 
 static void say_why(const struct talk *talk, int status)
@@ -96,10 +108,12 @@ static int finish(const struct talk *talk, const struct coll__xfer *xfer)
             return rc;
         if (coll__wait_idle(&wait, 0) && coll__now() > deadline) {
             log_error("comm",
-                      "rank %d and rank %d of another host could not exchange "
-                      "a message in %.3g s; check that no firewall is between "
-                      "them, and check UCX_NET_DEVICES",
-                      comm->rank, talk->peer, comm->timeout);
+                      "rank %d and rank %d of %s could not exchange a message "
+                      "in %.3g s%s",
+                      comm->rank, talk->peer, host_of(talk), comm->timeout,
+                      is_far(talk) ? "; check that no firewall is between "
+                                     "them, and check UCX_NET_DEVICES"
+                                   : "; check that both run");
             return COLL_ERR_TIMEOUT;
         }
     }
@@ -242,9 +256,9 @@ static int ask(const struct talk *talk, struct coll__measured *measured)
     measured->both =
         max_double(1, per_byte(with_two, there_and_back, len) / measured->beta);
     log_info("comm",
-             "a message to another host, rank %d, took %.3g us, the next one "
+             "a message to %s, rank %d, took %.3g us, the next one "
              "%.3g us more, one of %lld bytes %.3g us, one each way %.3g us",
-             talk->peer, there_and_back / 2 * 1e6,
+             host_of(talk), talk->peer, there_and_back / 2 * 1e6,
              (with_row - there_and_back) / ROW * 1e6, (long long)len,
              with_message * 1e6, with_two * 1e6);
     return COLL_OK;
