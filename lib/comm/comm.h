@@ -42,7 +42,8 @@ struct coll__settings {
     uint64_t chunk, fuse, overtake;
     uint64_t tune; /* the tuning file's hash */
     int is_reproducible;
-    int is_checked; /* calls for streams are compared (COLL_CHECK) */
+    int is_checked;   /* calls for streams are compared (COLL_CHECK) */
+    int is_diagnosed; /* links are tested (COLL_DIAGNOSE) */
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
 };
 

@@ -12,6 +12,7 @@
 #include "lib/comm/comm.h"
 #include "lib/comm/attachment.h"
 #include "lib/comm/destroy.h"
+#include "lib/comm/diagnose.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
 #include "lib/comm/members.h"
@@ -77,6 +78,7 @@ static int read_settings(struct coll__settings *settings)
     settings->fuse = coll__param_bytes(PARAM_FUSE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     settings->is_checked = coll__param_int(PARAM_CHECK) != 0;
+    settings->is_diagnosed = coll__param_int(PARAM_DIAGNOSE) != 0;
     return COLL_OK;
 }
 
@@ -165,6 +167,9 @@ static int compare_settings(const struct card *cards, int size)
         if (a->is_checked != b->is_checked)
             return differ_bytes(r, "COLL_CHECK", (uint64_t)a->is_checked,
                                 (uint64_t)b->is_checked);
+        if (a->is_diagnosed != b->is_diagnosed)
+            return differ_bytes(r, "COLL_DIAGNOSE", (uint64_t)a->is_diagnosed,
+                                (uint64_t)b->is_diagnosed);
         if (a->plans != b->plans)
             return differ_bytes(r, "the hash of what is in COLL_PLAN_FILE",
                                 a->plans, b->plans);
@@ -342,6 +347,8 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
         rc = comm->peers ? take_over(comm, options) : meet(comm);
     if (rc == COLL_OK)
         rc = coll__comm_links_open(comm, options);
+    if (rc == COLL_OK && !options->parent && comm->settings.is_diagnosed)
+        rc = coll__comm_diagnose(comm);
     if (rc)
         return rc;
     log_info("comm", "%d rank%s on %d host%s by %s", comm->size,

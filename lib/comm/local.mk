@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/create.c %D%/create.h %D%/idle.h \
 	%D%/deferred.c \
 	%D%/destroy.c %D%/destroy.h \
+	%D%/diagnose.c %D%/diagnose.h \
 	%D%/fail.c %D%/fail.h \
 	%D%/links.c %D%/links.h \
 	%D%/measure.c \

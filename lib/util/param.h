@@ -90,6 +90,11 @@ enum coll__param_kind {
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \
       "its sender; 0: only what the host carries is compared")                 \
+    X(DIAGNOSE, PARAM_CHOICE, "0", "0|1",                                      \
+      "1: when a communicator is made, and not from another one, measure the " \
+      "links between its hosts and between the ranks of each host; rank 0 "    \
+      "prints those that are 3 times slower than the median of their level, "  \
+      "or a summary")                                                          \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \

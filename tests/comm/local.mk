@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CHECK
+unit_tests += tests/comm/test_diagnose
+tests_comm_test_diagnose_CFLAGS = $(check_cflags)
+tests_comm_test_diagnose_LDADD = $(check_lib)
 unit_tests += tests/comm/test_measure
 tests_comm_test_measure_CFLAGS = $(check_cflags)
 tests_comm_test_measure_LDADD = $(check_lib) -lm
