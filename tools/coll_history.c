@@ -32,12 +32,13 @@ static const struct program_option options[] = {
 static const struct program program = {
     .name = "coll_history",
     .usage = "[OPTION]... FILE...",
-    .about = "Say which ranks are missing in which call, or which come late, "
-             "by the files that the\nranks have written to COLL_HISTORY when a "
-             "communicator failed or at a SIGUSR2.",
+    .about = "Say which ranks are missing in which call, by the files that the "
+             "ranks have written\nto COLL_HISTORY when a communicator failed "
+             "or at a SIGUSR2.  With --slow, say which\nranks come late, by "
+             "these files or those of COLL_METRICS.",
     .notes = "Exit status: 0 when no rank is missing and all ranks call the "
              "same, and with --slow;\n1 when not; 2 when a file is not one of "
-             "COLL_HISTORY.\n",
+             "these.\n",
     .options = options,
     .most_words = -1,
 };
@@ -428,6 +429,13 @@ int main(int argc, char **argv)
     if (first == argc)
         history_die("which files? say coll_history FILE...; see coll_history "
                     "--help");
+    if (history_is_metrics(argv[first])) {
+        if (!choice.is_slow)
+            history_die("%s is of COLL_METRICS; say coll_history --slow",
+                        argv[first]);
+        history_slow_metrics(argv + first, argc - first, choice.is_json);
+        return program_finish(&program, 0);
+    }
     all.files = history_must(json_array());
     for (int i = first; i < argc; i++)
         histories_read(&all, argv[i]);

@@ -59,4 +59,15 @@ json_t *history_call(const json_t *comm, const char *series, json_int_t seq);
 void history_print_slow(const struct history_group *g);
 json_t *history_slow_json(const struct history_group *g);
 
+/* Does a collective of this name end on no rank before all have begun it? */
+int history_is_joint(const char *collective);
+
+/* ---- coll_history_metrics.c ---------------------------------------------------- */
+
+/* Is this a file of COLL_METRICS? */
+int history_is_metrics(const char *path);
+
+/* Print which ranks come late, by the files of COLL_METRICS; or exit with a sentence. */
+void history_slow_metrics(char **paths, int n_paths, int is_json);
+
 #endif

@@ -159,21 +159,27 @@ static void find_clocks(struct calls *c)
     }
 }
 
-/* Does the call end on no rank before all have begun it? */
-static int needs_all(const struct calls *c, int k)
+int history_is_joint(const char *collective)
 {
     static const char *const names[] = {
         "barrier",  "allreduce",      "allgather",      "allgatherv",
         "alltoall", "reduce_scatter", "reduce_scatterv"};
+    size_t i = 0;
+
+    while (i < sizeof(names) / sizeof(names[0]) && strcmp(collective, names[i]))
+        i++;
+    return i < sizeof(names) / sizeof(names[0]);
+}
+
+/* Does the call end on no rank before all have begun it? */
+static int needs_all(const struct calls *c, int k)
+{
     const json_t *call =
         history_call(part_of(c, 0)->comm, SERIES, c->first + k);
     const char *name = history_word(call, "collective");
-    size_t i = 0;
 
-    while (i < sizeof(names) / sizeof(names[0]) && strcmp(name, names[i]))
-        i++;
-    return i == 0 || (i < sizeof(names) / sizeof(names[0]) &&
-                      history_whole(call, "count") > 0);
+    return history_is_joint(name) &&
+           (!strcmp(name, "barrier") || history_whole(call, "count") > 0);
 }
 
 /* Return the earliest end of the call on this clock, or 0 if a rank has none. */

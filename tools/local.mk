@@ -16,7 +16,7 @@ include %D%/sim/local.mk
 # only, and collrun contains the file of the words that it exchanges with ranks
 bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
 tools_coll_history_SOURCES = %D%/coll_history.c %D%/coll_history.h %D%/coll_history_read.c \
-	%D%/coll_history_slow.c
+	%D%/coll_history_metrics.c %D%/coll_history_slow.c
 tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_history_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS) -lm
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -111,6 +111,46 @@ late() {
     awk "BEGIN { exit !($a < $b) }" || fail "rank 0 is $a s late, the late one $b s"
 }
 
+# counted RANK CALLS SECONDS: a rank's file.
+counted() {
+    echo "# HELP coll_calls_total Operations that have ended."
+    for routine in allreduce broadcast; do
+        echo "coll_calls_total{routine=\"$routine\",rank=\"$1\",communicator=\"abc\"} $2"
+        echo "coll_seconds_total{routine=\"$routine\",rank=\"$1\",communicator=\"abc\"} $3"
+    done
+}
+
+# told PATTERN FILE...: what coll_history --slow says of these
+told() {
+    pattern=$1
+    shift
+    "$reader" --slow "$@" > out 2>&1
+    grep -q -- "$pattern" out || fail "coll_history --slow $*: no line '$pattern'"
+}
+
+# Who is late, by all files: of 4 ranks, of which one has written earlier
+slow() {
+    counted 0 1000 3.0 > s.0
+    counted 1 500 0.5 > s.1
+    counted 2 1000 3.1 > s.2
+    counted 3 1000 2.9 > s.3
+    told '^  the latest is rank 1: 2.000 ms after the median$' s.?
+    grep -q '^communicator abc, allreduce$' out || fail "the routine"
+    ! grep -q broadcast out || fail "broadcasts end when they like"
+    grep -q '^ *3  *1000  *0.100 ms$' out || fail "the next rank's row"
+    told '"routine": "allreduce"' --json s.?
+    tr -d '\n ' < out | grep -q '"latest_first":\[{"rank":1,"calls":500,"lateness":0.002' ||
+        fail "the late rank in JSON"
+    told '^  there is no other rank' s.0
+    told 's.0: another file is of that rank' s.0 s.0
+    told 'out is not what COLL_METRICS writes' s.0 out
+    sed 's/allreduce/send/' s.0 > s.4
+    told 'no file counts a call that needs all ranks' s.4
+    ! "$reader" s.0 > out 2>&1 || fail "files of metrics without --slow"
+    grep -q 's.0 is of COLL_METRICS; say coll_history --slow' out || fail "no word of --slow"
+    told '^  the latest is rank [012]: ' m.?
+}
+
 # A program that goes to another folder, and whose communicator fails
 elsewhere() {
     COLL_METRICS=e job 2 "$probe" away - || fail "a job that goes away"
@@ -135,6 +175,7 @@ cannot() {
 at_the_end
 many
 late
+slow
 elsewhere
 cannot
 echo "all checks passed"
