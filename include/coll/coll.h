@@ -851,7 +851,8 @@ int coll_comm_waiting(struct coll_comm *comm, int *n);
  * wait at the launcher, in coll_comm_create_env().
  *
  * Shapes:    n_new >= 1, the same on all ranks.  id: on rank 0, which has made it by
- *            coll_get_unique_id(), or NULL; ignored on the others.
+ *            coll_get_unique_id(), or NULL; ignored on the others.  The call uses it
+ *            up, whatever it returns.
  * Result:    *grown has the ranks of comm by their numbers there, and then the
  *            newcomers.  It has comm's configuration and does not depend on comm.
  * Ownership: *grown is the caller's, to end with coll_comm_destroy().
@@ -861,6 +862,8 @@ int coll_comm_waiting(struct coll_comm *comm, int *n);
  *            this error.
  *            COLL_ERR_BOOTSTRAP: a newcomer did not come within comm's timeout, or
  *            fewer wait at the launcher.
+ *            COLL_ERR_PEER: a rank of comm died.  All know it within about a second,
+ *            and coll_comm_create() returns it on the newcomers.
  *            Others: as coll_comm_create(), and those that comm has failed with.
  * Threads:   One caller at a time a communicator.
  * Cost:      An exchange among the ranks of comm, and coll_comm_create().

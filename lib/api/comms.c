@@ -92,8 +92,10 @@ static int create(struct coll_comm **comm, int nranks,
     rc = coll__place_check("coll_comm_create", nranks, rank);
     if (rc == COLL_OK)
         rc = take_config(config, &options);
-    if (rc == COLL_OK)
-        rc = coll__boot_open_id(&boot, id, nranks, rank, options.timeout);
+    if (rc)
+        return rc;
+    boot = (struct coll__boot){.timeout = options.timeout};
+    rc = coll__boot_open_id(&boot, id, nranks, rank);
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
@@ -122,7 +124,7 @@ static int create_handles(struct coll_comm **comm, int nranks,
         rc = take_config(config, &options);
     if (rc)
         return rc;
-    boot.timeout = options.timeout;
+    boot = (struct coll__boot){.timeout = options.timeout};
     rc = coll__boot_open_handles(&boot, handles, nranks, rank, uuid);
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }

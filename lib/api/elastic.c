@@ -11,6 +11,8 @@
 #include "lib/run/owner.h"
 #include "lib/trace/log.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,37 +231,55 @@ static void name_group(const struct coll_comm *comm,
             coll__lobby_grow(&wish->id, comm->size, wish->n_new, comm->timeout);
 }
 
+static int has_failed(void *arg, char why[COLL__TEXT_MAX])
+{
+    const struct coll_comm *comm = arg;
+    int status =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+
+    if (status)
+        snprintf(why, COLL__TEXT_MAX, "%s", comm->failure.text);
+    return status;
+}
+
+/* Meet the newcomers.  If comm fails, because an old rank dies, nobody waits any more. */
+static int meet(struct coll_comm *comm, const struct wish *ours,
+                struct coll_comm **grown)
+{
+    struct coll__options options = {.timeout = comm->timeout,
+                                    .is_reproducible =
+                                        comm->settings.is_reproducible,
+                                    .is_deferred = comm->is_deferred,
+                                    .idle = comm->idle};
+    struct coll__boot boot = {.timeout = comm->timeout,
+                              .origin = {has_failed, comm}};
+    int rc = coll__boot_open_id(&boot, &ours->id, comm->size + ours->n_new,
+                                comm->rank);
+
+    return rc ? rc : coll__comm_open(&boot, &options, grown);
+}
+
 static int grow(struct coll_comm *comm, int n_new,
                 const struct coll_unique_id *id, struct coll_comm **grown)
 {
-    int rc = check_comm(comm, "coll_comm_grow");
     struct wish mine = {.n_new = grown ? n_new : 0}, ours;
-    struct coll__options options;
-    struct coll__boot boot;
+    int rc = coll__comm_status(comm);
 
-    if (rc == COLL_OK)
-        rc = coll__comm_status(comm);
-    if (rc)
-        return rc;
-    if (!comm->rank && mine.n_new > 0)
+    if (rc == COLL_OK && !comm->rank && mine.n_new > 0)
         name_group(comm, id, &mine);
-    rc = exchange(comm, &mine, &ours);
-    if (rc && !id)
-        coll__boot_free_id(&mine.id); /* so that newcomers do not wait there */
-    if (rc)
-        return rc;
-    options = (struct coll__options){.timeout = comm->timeout,
-                                     .is_reproducible =
-                                         comm->settings.is_reproducible,
-                                     .is_deferred = comm->is_deferred,
-                                     .idle = comm->idle};
-    rc = coll__boot_open_id(&boot, &ours.id, comm->size + ours.n_new,
-                            comm->rank, options.timeout);
-    return rc ? rc : coll__comm_open(&boot, &options, grown);
+    if (rc == COLL_OK)
+        rc = exchange(comm, &mine, &ours);
+    if (rc == COLL_OK)
+        rc = meet(comm, &ours, grown);
+    if (rc && !comm->rank) /* so that newcomers do not wait there */
+        coll__boot_free_id(id ? id : &mine.id);
+    return rc;
 }
 
 int coll_comm_grow(struct coll_comm *comm, int n_new,
                    const struct coll_unique_id *id, struct coll_comm **grown)
 {
-    return coll__log_done(grow(comm, n_new, id, grown));
+    int rc = check_comm(comm, "coll_comm_grow");
+
+    return coll__log_done(rc ? rc : grow(comm, n_new, id, grown));
 }

@@ -140,6 +140,14 @@ void coll__boot_tell(struct coll__boot *boot, int status, const char *text)
     boot->ops->tell(boot, status, text);
 }
 
+int coll__boot_origin_failed(const struct coll__boot *boot,
+                             char why[COLL__TEXT_MAX])
+{
+    const struct coll__boot_origin *origin = &boot->origin;
+
+    return origin->failed ? origin->failed(origin->arg, why) : COLL_OK;
+}
+
 void coll__boot_tell_nobody(struct coll__boot *boot, int status,
                             const char *text)
 {

@@ -11,6 +11,7 @@
 
 #include "include/coll/coll.h"
 #include "lib/net/auth.h"
+#include "lib/trace/log.h"
 
 struct coll__boot;
 
@@ -53,12 +54,22 @@ struct coll__boot_news {
     void *arg;
 };
 
+/* The group from which a larger one is made: when it has failed, its ranks do not wait for
+ * others any more. */
+struct coll__boot_origin {
+    /* Return the status with which it has failed, and why; or COLL_OK.  Called now and
+     * then on any thread.  NULL: there is no such group. */
+    int (*failed)(void *arg, char why[COLL__TEXT_MAX]);
+    void *arg;
+};
+
 /* Filled in by open(); the caller's storage. */
 struct coll__boot {
     const struct coll__boot_ops *ops;
     int rank, size;
     int is_one_host;             /* all ranks are on the same host */
     struct coll__boot_news news; /* the caller sets it, the reactor locked */
+    struct coll__boot_origin origin; /* the caller sets it before open() */
     double timeout;              /* s, for each call */
     /* The ranks prove this secret to each other on sockets.  It comes from the unique id,
      * from COLL_JOB_SECRET, or from rank 0, and then the bootstrap spreads it. */
@@ -73,11 +84,12 @@ extern const struct coll__boot_ops *const coll__boots[];
  * COLL_BOOTSTRAP forces).  Errors are logged; then boot must not be closed. */
 int coll__boot_open_env(struct coll__boot *boot, double timeout);
 
-/* Open the rendezvous that the unique id names. */
+/* Open the rendezvous that the unique id names.  The caller has set boot->timeout and
+ * boot->origin. */
 int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
-                       int nranks, int rank, double timeout);
+                       int nranks, int rank);
 
-/* Open the rendezvous of the processes with these handles, within boot->timeout. */
+/* The same for the processes with these handles. */
 int coll__boot_open_handles(struct coll__boot *boot,
                             const struct coll_handle handles[], int nranks,
                             int rank, uint64_t uuid);
@@ -95,6 +107,10 @@ int coll__boot_places(struct coll__boot *boot, const void *in, size_t len,
                       void *out);
 void coll__boot_tell(struct coll__boot *boot, int status, const char *text);
 void coll__boot_close(struct coll__boot *boot);
+
+/* Return the status with which the group's origin has failed, and why; or COLL_OK. */
+int coll__boot_origin_failed(const struct coll__boot *boot,
+                             char why[COLL__TEXT_MAX]);
 
 /* For bootstraps that have an allgather: use it to fill in secret (random bytes of rank
  * 0) and is_one_host. */

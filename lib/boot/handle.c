@@ -193,7 +193,7 @@ int coll__boot_open_handles(struct coll__boot *boot,
     spec.n_addrs = first.n_addrs;
     memcpy(spec.addrs, first.addrs, sizeof(first.addrs));
     memcpy(spec.secret, first.secret, sizeof(first.secret));
-    *boot = (struct coll__boot){.ops = &handle_ops, .timeout = boot->timeout};
+    boot->ops = &handle_ops;
     status = coll__rendezvous_open(boot, &spec);
     coll__auth_wipe(&first, sizeof(first));
     coll__auth_wipe(spec.secret, sizeof(spec.secret));

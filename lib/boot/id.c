@@ -172,7 +172,7 @@ int coll_unique_id_free(const struct coll_unique_id *id)
 
 int coll__boot_open_id(struct coll__boot *boot,
                        const struct coll_unique_id *unique, int nranks,
-                       int rank, double timeout)
+                       int rank)
 {
     struct coll__rendezvous_spec spec = {
         .rank = rank, .size = nranks, .n_ports = 1};
@@ -196,7 +196,7 @@ int coll__boot_open_id(struct coll__boot *boot,
     spec.remedy = "does every rank have the same unique id?";
     memcpy(spec.addrs, id.addrs, sizeof(id.addrs));
     memcpy(spec.secret, id.secret, sizeof(id.secret));
-    *boot = (struct coll__boot){.ops = &id_ops, .timeout = timeout};
+    boot->ops = &id_ops;
     status = coll__rendezvous_open(boot, &spec);
     coll__auth_wipe(&id, sizeof(id));
     coll__auth_wipe(spec.secret, sizeof(spec.secret));

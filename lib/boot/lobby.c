@@ -196,7 +196,7 @@ static int open_lobby(struct coll__boot *boot)
     status = await_seat(&words, &rank, &size, &id);
     coll__words_close(&words);
     if (!status) /* from here on, the bootstrap is the id's */
-        status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
+        status = coll__boot_open_id(boot, &id, size, rank);
     coll__auth_wipe(&id, sizeof(id));
     return status;
 }

@@ -288,7 +288,7 @@ static int open_pmi(struct coll__boot *boot)
     if (!status)
         status = share_id(rank, &id, boot->timeout);
     if (!status)
-        status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
+        status = coll__boot_open_id(boot, &id, size, rank);
     if (status && !rank) /* the other ranks may not have got the id */
         coll__boot_free_id(&id);
     boot->ops = &coll__boot_pmi;

@@ -54,9 +54,12 @@ static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
     atomic_store(&join->why, why);
 }
 
+/* Has the launcher gone, or has the group failed that was to grow? */
 static int is_left(const struct rendezvous_join *join)
 {
-    return atomic_load(&join->why) != NULL;
+    char why[COLL__TEXT_MAX];
+
+    return atomic_load(&join->why) || coll__boot_origin_failed(join->boot, why);
 }
 
 /* Is there no use in looking for rank 0?  For the thread that connects. */
@@ -72,16 +75,33 @@ static int is_over(void *arg)
     return is_left(join) || join->root_ended[0];
 }
 
-/* The launcher has gone, so that no process would end this rank; or rank 0 has ended. */
+/* The group has failed that was to grow.  Rank 0 may not know yet: without a word it would
+ * take this rank for dead. */
+static int fail_with_origin(const struct rendezvous_join *join, int status,
+                            const char *why)
+{
+    log_error("boot", COLL__ORIGIN_FAILED, why);
+    if (join->source.fd >= 0)
+        coll__rendezvous_put_error(join->source.fd, status, coll_last_error());
+    return status;
+}
+
+/* The launcher has gone, so that no process would end this rank; or the group has failed
+ * that was to grow; or rank 0 has ended. */
 static int left_alone(const struct rendezvous_join *join)
 {
-    if (!is_left(join)) {
-        log_error("boot", "%s before rank %d reached it", join->root_ended,
-                  join->spec.rank);
-        return COLL_ERR_BOOTSTRAP;
+    char why[COLL__TEXT_MAX];
+    int status = coll__boot_origin_failed(join->boot, why);
+
+    if (atomic_load(&join->why)) {
+        log_error("boot", "%s", atomic_load(&join->why));
+        return COLL_ERR_ABORTED;
     }
-    log_error("boot", "%s", atomic_load(&join->why));
-    return COLL_ERR_ABORTED;
+    if (status)
+        return fail_with_origin(join, status, why);
+    log_error("boot", "%s before rank %d reached it", join->root_ended,
+              join->spec.rank);
+    return COLL_ERR_BOOTSTRAP;
 }
 
 static struct coll__connector dial_of(const struct coll__rendezvous_spec *spec)
@@ -128,8 +148,8 @@ static int not_found(const struct coll__rendezvous_spec *spec, double timeout,
                   connector->is_otherwise ? "" : spec->remedy);
     else if (spec->is_brief)
         log_error("boot",
-                  "rank 0 died before rank %d reached it, or has formed the "
-                  "job without it (%s)",
+                  "rank 0 died before rank %d reached it, or does not wait "
+                  "for it any more (%s)",
                   spec->rank, connector->why);
     else
         log_error("boot", "rank %d cannot reach rank 0 (%s)", spec->rank,

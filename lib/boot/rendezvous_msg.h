@@ -77,6 +77,9 @@ int coll__rendezvous_read(int fd, struct tcp_words *words);
 void coll__rendezvous_lost(int rank, const char *where,
                            const struct tcp_words *words, char text[TCP_TEXT]);
 
+/* Why the ranks of a group that was to grow do not wait for the others. */
+#define COLL__ORIGIN_FAILED "the communicator that was to grow has failed: %s"
+
 /* Return the status of an error message; its sentence is words->body. */
 int coll__rendezvous_fault(const struct tcp_words *words);
 

@@ -379,12 +379,25 @@ static void look_for_ended(struct rendezvous_root *host,
     }
 }
 
+/* Fail if the group has failed that was to grow; returns whether it has; lock held. */
+static int look_at_origin(struct rendezvous_root *host)
+{
+    char why[COLL__TEXT_MAX], text[TCP_TEXT];
+    int status = coll__boot_origin_failed(host->boot, why);
+
+    if (status) {
+        coll__print(text, sizeof(text), COLL__ORIGIN_FAILED, why);
+        fail(host, status, text);
+    }
+    return status != COLL_OK;
+}
+
 /* Wait for a change; 0, or COLL_ERR_TIMEOUT at the deadline; lock held. */
 static int await_change(struct rendezvous_root *host, double deadline)
 {
-    double now = coll__now(), look = now + LOOK_EVERY;
+    double look = coll__now() + LOOK_EVERY;
 
-    if (host->ended.fd < 0 || look >= deadline)
+    if (look >= deadline || (host->ended.fd < 0 && !host->boot->origin.failed))
         return coll__reactor_wait(&host->changed, deadline);
     coll__reactor_wait(&host->changed, look);
     return COLL_OK;
@@ -397,7 +410,8 @@ static int wait_for(struct rendezvous_root *host, const int *n_left,
     char late[128], text[TCP_TEXT];
     struct coll__ended ended = host->ended;
 
-    while (*n_left && !host->fault[0] && !await_change(host, deadline))
+    while (*n_left && !host->fault[0] && !look_at_origin(host) &&
+           !await_change(host, deadline))
         look_for_ended(host, &ended);
     if (!*n_left && !host->fault[0])
         return COLL_OK;
@@ -427,15 +441,14 @@ static int is_any_unseen(const struct rendezvous_root *host)
 }
 
 /* The job cannot form: wait a moment for ranks that are still to come, so that they hear
- * why; lock held. */
+ * why; lock held.  A rank that has died in a group that was to grow does not come. */
 static void await_late(struct rendezvous_root *host, double deadline)
 {
-    double until = coll__now() + LATE_TIME;
+    double until = min_double(coll__now() + LATE_TIME, deadline);
 
-    while (host->fault[0] && is_any_unseen(host))
-        if (coll__reactor_wait(&host->changed,
-                               until < deadline ? until : deadline))
-            break;
+    while (host->fault[0] && is_any_unseen(host) && !look_at_origin(host) &&
+           !await_change(host, until))
+        ;
 }
 
 /* Stop listening: no more ranks are to come; lock held. */

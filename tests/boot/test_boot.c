@@ -291,19 +291,18 @@ END_TEST
 START_TEST(an_id_serves_once_and_only_rank_0s_process)
 {
     struct coll_unique_id id, zero = {{0}};
-    struct coll__boot boot;
+    struct coll__boot boot = {.timeout = 1};
 
     setenv("COLL_NET_INTERFACE", "lo", 1);
     ck_assert_int_eq(coll_get_unique_id(&id), COLL_OK);
     ck_assert_int_eq(coll_get_unique_id(NULL), COLL_ERR_INVALID);
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0, 1), COLL_OK);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0), COLL_OK);
     coll__boot_close(&boot);
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0, 1), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0), COLL_ERR_INVALID);
     says("one group only");
-    ck_assert_int_eq(coll__boot_open_id(&boot, &zero, 2, 0, 1),
-                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &zero, 2, 0), COLL_ERR_INVALID);
     says("no unique id");
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 2, 1), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 2), COLL_ERR_INVALID);
     says("rank 2 of 2");
 }
 END_TEST
@@ -311,7 +310,7 @@ END_TEST
 START_TEST(an_unused_id_is_given_back)
 {
     struct coll_unique_id id, zero = {{0}};
-    struct coll__boot boot;
+    struct coll__boot boot = {.timeout = 1};
     int n;
 
     setenv("COLL_NET_INTERFACE", "lo", 1);
@@ -321,7 +320,7 @@ START_TEST(an_unused_id_is_given_back)
     ck_assert_int_eq(world_n_fds(), n - 1);
     ck_assert_int_eq(coll_unique_id_free(&id), COLL_OK);
     ck_assert_int_eq(world_n_fds(), n - 1);
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 0, 1), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 0), COLL_ERR_INVALID);
     ck_assert_int_eq(coll_unique_id_free(NULL), COLL_ERR_INVALID);
     ck_assert_int_eq(coll_unique_id_free(&zero), COLL_ERR_INVALID);
     says("no unique id");

@@ -228,13 +228,17 @@ static double find_time(const struct keeper *k)
     return max_double(good - died, 0);
 }
 
-/* Who dies in a growth may not have come to its rendezvous yet: then the others wait for it
- * until the deadline. */
+/* A newcomer that dies in a growth may not have come to its rendezvous yet: then nobody
+ * knows it, and the others wait for it until the deadline. */
 static int is_in_time(const struct keeper *k)
 {
-    for (int i = 0; i < k->c->n_deaths; i++)
-        if (!strncmp(k->board->ranks[k->c->deaths[i].victim].words, "grow", 4))
+    for (int i = 0; i < k->c->n_deaths; i++) {
+        int victim = k->c->deaths[i].victim;
+
+        if (victim >= k->c->size &&
+            !strncmp(k->board->ranks[victim].words, "grow", 4))
             return 0;
+    }
     return 1;
 }
 

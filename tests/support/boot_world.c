@@ -121,8 +121,8 @@ int world_settled_threads(int n_threads)
 int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
                double timeout, struct coll__ctrl **ctrl)
 {
-    struct coll__boot boot;
-    int status = coll__boot_open_id(&boot, &w->id, w->size, w->rank, timeout);
+    struct coll__boot boot = {.timeout = timeout};
+    int status = coll__boot_open_id(&boot, &w->id, w->size, w->rank);
 
     if (status)
         return status;
