@@ -153,7 +153,7 @@ int coll__ctrl_exchange_end(struct coll__ctrl *ctrl, void *out, double until,
  * Result:    *flags: the bits that all ranks passed which have not died meanwhile; dead:
  *            the ranks that had died, or left.  Every rank that returns gets the same.
  * Errors:    COLL_ERR_TIMEOUT: a rank has not called it in time.  The next call goes on
- *            with this agreement.
+ *            with this agreement, also if it has been decided since.
  *            COLL_ERR_PEER: the others have taken this rank for dead.  Logged.
  * Cost:      four messages over each connection, and again for each death meanwhile.
  */

@@ -35,6 +35,7 @@ struct ctrl_agreement {
     struct coll__ctrl *ctrl;
     struct coll__agree *rule;
     uint32_t n_entered, n_decided;
+    uint32_t n_returned; /* whose results the caller has got */
     uint64_t flags, *dead; /* the last result */
     uint64_t *told;        /* the dead of whom the parts know */
     struct ctrl_mend *mended;
@@ -384,7 +385,7 @@ int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
     if (ctrl->size == 1)
         return agree_alone(dead);
     coll__reactor_lock();
-    if (a->n_entered == a->n_decided) {
+    if (a->n_entered == a->n_returned) {
         a->n_entered++;
         coll__agree_enter(a->rule, *flags);
         coll__reactor_defer(&a->task);
@@ -394,6 +395,7 @@ int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
         status = coll__reactor_wait(&ctrl->changed, deadline);
     if (a->n_decided == a->n_entered) {
         status = COLL_OK;
+        a->n_returned = a->n_entered;
         *flags = a->flags;
         memcpy(dead, a->dead,
                (size_t)coll__set_words(ctrl->size) * sizeof(*dead));

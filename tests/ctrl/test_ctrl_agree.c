@@ -152,6 +152,49 @@ START_TEST(the_survivors_agree)
 }
 END_TEST
 
+/* Rank 0 is too early, and comes again when the others have their result. */
+static int come_early(struct world_rank *w)
+{
+    struct scene *scene = w->arg;
+    struct coll__ctrl_events events = world_events(&scene->notices[w->rank]);
+    uint64_t flags = flags_of(w->rank, 0), dead[1];
+    struct coll__ctrl *ctrl;
+
+    if (world_open(w, &events, TIMEOUT, &ctrl))
+        return 1;
+    if (w->rank) {
+        await_all(&scene->n_ready, 1);
+    } else if (coll__ctrl_agree(ctrl, &flags, dead, 0.01) != COLL_ERR_TIMEOUT) {
+        return 1;
+    } else {
+        atomic_store(&scene->n_ready, 1);
+        await_all(&scene->n_gone, w->size - 1);
+    }
+    for (int n = 0; n < 2; n++) {
+        struct result *result = &scene->results[w->rank][n];
+
+        result->flags = flags_of(w->rank, n);
+        if (coll__ctrl_agree(ctrl, &result->flags, result->dead, TIMEOUT))
+            return 1;
+        atomic_fetch_add(&scene->n_gone, n == 0);
+    }
+    coll__ctrl_close(ctrl, 1, TIMEOUT);
+    return 0;
+}
+
+START_TEST(who_was_too_early_gets_the_same_later)
+{
+    for (int size = 2; size <= 5; size++) {
+        struct scene *scene = world_shared(sizeof(*scene));
+
+        ck_assert_int_eq(world_forks(size, come_early, scene), 0);
+        for (int n = 0; n < 2; n++)
+            for (int r = 0; r < size; r++)
+                check_result(scene, size, n, &scene->results[r][n]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ctrl_agree");
@@ -159,5 +202,6 @@ int main(void)
 
     tcase_add_test(cases, the_living_agree);
     tcase_add_loop_test(cases, the_survivors_agree, 0, 4);
+    tcase_add_test(cases, who_was_too_early_gets_the_same_later);
     return suite_run(suite);
 }
