@@ -785,7 +785,8 @@ int coll_comm_failed(struct coll_comm *comm, int ranks[], int *n);
  * Result:    *flags has the bits that all ranks passed.  A rank that dies
  *            meanwhile counts or does not, but every rank that returns gets the
  *            same, and knows the same ranks to be dead.
- * Errors:    COLL_ERR_INVALID: comm or flags is NULL.
+ * Errors:    COLL_ERR_INVALID: comm or flags is NULL, or coll_comm_shrink() has timed out
+ *            and was not called again.
  *            COLL_ERR_TIMEOUT: a living rank has not called it within the
  *            communicator's timeout.  The next call goes on with the same
  *            agreement.
@@ -814,7 +815,10 @@ int coll_comm_agree(struct coll_comm *comm, uint64_t *flags);
  * Errors:    On an error *rest is untouched.
  *            COLL_ERR_INVALID: an argument is wrong, or operations run and flags
  *            is 0.
- *            COLL_ERR_TIMEOUT, COLL_ERR_PEER: as coll_comm_agree().
+ *            COLL_ERR_TIMEOUT: a living rank has not called it within the
+ *            communicator's timeout.  The next call of coll_comm_shrink() goes on where
+ *            this one was; until then coll_comm_agree() is COLL_ERR_INVALID.
+ *            COLL_ERR_PEER: as coll_comm_agree().
  *            Others: as coll_comm_create().
  * Threads:   One caller at a time a communicator.
  * Cost:      Two agreements, and what coll_comm_create() does once the ranks have

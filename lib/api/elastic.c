@@ -75,6 +75,11 @@ static int agree(struct coll_comm *comm, uint64_t *flags)
         log_error("api", "coll_comm_agree: flags is NULL");
         return COLL_ERR_INVALID;
     }
+    if (comm->failure.shrinking) {
+        log_error("api", "coll_comm_agree: coll_comm_shrink() has timed out on "
+                         "this communicator; call it again first");
+        return COLL_ERR_INVALID;
+    }
     dead = set_of(comm);
     if (!dead)
         return COLL_ERR_NOMEM;

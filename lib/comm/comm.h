@@ -71,6 +71,8 @@ struct coll__failure {
     _Atomic int status; /* COLL_OK while there is none */
     char text[COLL__TEXT_MAX];
     _Atomic int n_telling; /* threads that are in coll__comm_fail() */
+    /* The owner's: a shrink that has timed out (shrink.c), or NULL. */
+    struct coll__shrinking *shrinking;
 };
 
 /* A connection broke, and the control connections may soon tell why.  Until then this

@@ -17,6 +17,7 @@
 #include "lib/comm/create.h"
 #include "lib/comm/fail.h"
 #include "lib/comm/links.h"
+#include "lib/comm/shrink.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"
@@ -248,6 +249,7 @@ static int leave(struct coll_comm *comm)
 
 void coll__comm_abandon(struct coll_comm *comm)
 {
+    coll__comm_shrink_end(comm);
     coll__ctrl_close(comm->ctrl, 0, 0);
     coll__comm_free(comm);
 }
@@ -256,6 +258,7 @@ int coll__comm_destroy(struct coll_comm *comm)
 {
     int rc = coll__comm_status(comm);
 
+    coll__comm_shrink_end(comm);
     coll__comm_await_tellers(comm);
     if (rc == COLL_OK)
         rc = coll__attachments_step(LIFE_DRAIN, comm);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_shrink.c - ranks die, and the others go on without them. */
+#include "lib/comm/create.h"
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/support/patience.h"
 #include "tests/support/suite.h"
@@ -8,6 +11,7 @@
 #include <check.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -175,6 +179,140 @@ static int exclude(struct world_rank *me)
 START_TEST(who_is_excluded_does_not_call)
 {
     ck_assert_int_eq(world_fork(5, exclude, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* Rank 0's first agreement does not end in time.  The others have begun to make the
+ * communicator when it calls again. */
+static int come_early(struct world_rank *me)
+{
+    struct scene *scene = me->arg;
+    struct coll_comm *comm = world_join(me), *rest;
+
+    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    if (me->rank) {
+        while (!atomic_load(&scene->n_ready))
+            usleep(200);
+    } else {
+        world_hurry(comm, 0.01);
+        EXPECT(me, coll_comm_shrink(comm, NULL, 0, 0, &rest), COLL_ERR_TIMEOUT,
+               "an agreement did not end");
+        world_hurry(comm, DEADLINE);
+        atomic_store(&scene->n_ready, 1);
+        while (!coll__ctrl_agreed(world_ctrl(comm)))
+            usleep(200);
+        usleep(20000); /* they ask for their connections now */
+    }
+    WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
+    WORLD_CHECK(me, sum_is(rest, me->size));
+    WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(rest));
+    return 0;
+}
+
+START_TEST(a_shrink_that_was_too_early_goes_on)
+{
+    for (int size = 2; size <= 5; size++)
+        ck_assert_int_eq(world_fork(size, come_early, new_scene(0), DEADLINE),
+                         0);
+}
+END_TEST
+
+/* What the last rank shares with the threads of the others. */
+struct hasty {
+    struct coll_comm *comm;
+    struct scene *scene;
+};
+
+/* When this rank makes its part of the new communicator, whose waits have the timeout that
+ * it began with, let it wait only shortly for the agreement that follows. */
+static void *hurry(void *arg)
+{
+    struct hasty *h = arg;
+    int is_making = 0;
+
+    while (!is_making) {
+        coll__reactor_lock();
+        is_making = world_ctrl(h->comm)->parts.first != NULL;
+        coll__reactor_unlock();
+        usleep(200);
+    }
+    world_hurry(h->comm, 0.01);
+    atomic_fetch_add(&h->scene->n_ready, 1);
+    return NULL;
+}
+
+static int shrink_hastily(struct world_rank *me, struct coll_comm *comm,
+                          struct coll_comm **rest)
+{
+    struct hasty h = {comm, me->arg};
+    uint64_t flags = 0;
+    pthread_t thread;
+
+    WORLD_CHECK(me, !pthread_create(&thread, NULL, hurry, &h));
+    EXPECT(me, coll_comm_shrink(comm, NULL, 0, 0, rest), COLL_ERR_TIMEOUT,
+           "an agreement did not end");
+    pthread_join(thread, NULL);
+    EXPECT(me, coll_comm_agree(comm, &flags), COLL_ERR_INVALID,
+           "call it again");
+    world_hurry(comm, DEADLINE);
+    atomic_fetch_add(&h.scene->n_told, 1);
+    return 0;
+}
+
+/* Do what coll_comm_shrink() does, and come to its second agreement when the others have
+ * waited for this rank in vain. */
+static int shrink_slowly(struct world_rank *me, struct coll_comm *comm,
+                         struct coll_comm **rest)
+{
+    struct scene *scene = me->arg;
+    int ranks[] = {0, 1, 2, 3, 4};
+    struct coll__ctrl_part part = {
+        .rank = me->rank, .size = me->size, .ranks = ranks, .is_rest = 1};
+    struct coll__ctrl *ctrl = world_ctrl(comm);
+    uint64_t flags = 0, dead;
+
+    coll__ctrl_divide_begin(ctrl);
+    WORLD_CHECK(me, !coll__ctrl_agree(ctrl, &flags, &dead, DEADLINE));
+    snprintf((char *)part.tag, sizeof(part.tag), "rest %u",
+             coll__ctrl_agreed(ctrl));
+    while (atomic_load(&scene->n_ready) < me->size - 1)
+        usleep(200);
+    WORLD_CHECK(me, !coll__comm_divide(comm, &part, rest));
+    coll__ctrl_divide_end(ctrl);
+    while (atomic_load(&scene->n_told) < me->size - 1)
+        usleep(200);
+    flags = 1;
+    return coll__ctrl_agree(ctrl, &flags, &dead, DEADLINE) || flags != 1;
+}
+
+static int outwait(struct world_rank *me)
+{
+    int is_last = me->rank == me->size - 1,
+        is_left = ((struct scene *)me->arg)->victims != 0;
+    struct coll_comm *comm = world_join(me), *rest = NULL;
+
+    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    if (is_last ? shrink_slowly(me, comm, &rest)
+                : shrink_hastily(me, comm, &rest))
+        return 1;
+    if (is_left) { /* they give it up */
+        coll_comm_destroy(comm);
+        if (is_last)
+            coll_comm_destroy(rest);
+        return 0;
+    }
+    if (!is_last)
+        WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
+    WORLD_CHECK(me, sum_is(rest, me->size));
+    WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(rest));
+    return 0;
+}
+
+START_TEST(a_shrink_whose_last_agreement_is_late_goes_on)
+{
+    for (int size = 2; size <= 5; size++)
+        ck_assert_int_eq(
+            world_fork(size, outwait, new_scene((unsigned)_i), DEADLINE), 0);
 }
 END_TEST
 
@@ -377,6 +515,9 @@ int main(void)
     tcase_add_loop_test(cases, the_others_go_on_each_time, 0, 14);
     tcase_add_loop_test(cases, deaths_within_shrinks_are_no_matter, 0, 12);
     tcase_add_test(cases, who_is_excluded_does_not_call);
+    tcase_add_test(cases, a_shrink_that_was_too_early_goes_on);
+    tcase_add_loop_test(cases, a_shrink_whose_last_agreement_is_late_goes_on, 0,
+                        2);
     tcase_add_test(cases, agreements_go_on_after_an_abort);
     tcase_add_test(cases, newcomers_join);
     tcase_add_test(cases, who_does_not_come_leaves_the_old_one_good);

@@ -204,6 +204,11 @@ world_hurry(struct coll_comm *comm, double timeout)
     comm->timeout = timeout;
 }
 
+struct coll__ctrl *world_ctrl(const struct coll_comm *comm)
+{
+    return comm->ctrl;
+}
+
 int world_await_failure(struct coll_comm *comm, double deadline)
 {
     double end = coll__now() + patient(deadline);

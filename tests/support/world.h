@@ -87,6 +87,9 @@ int world_await_through(const struct world_rank *me, int n, double deadline);
  * take longer. */
 void world_hurry(struct coll_comm *comm, double timeout);
 
+/* The communicator's control connections. */
+struct coll__ctrl *world_ctrl(const struct coll_comm *comm);
+
 /* Wait until the group has failed, up to `deadline` seconds; its status. */
 int world_await_failure(struct coll_comm *comm, double deadline);
 
