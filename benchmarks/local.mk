@@ -73,7 +73,8 @@ bin_PROGRAMS += \
 	benchmarks/p2p_bibw \
 	benchmarks/barrier_lat \
 	benchmarks/allreduce_repro \
-	benchmarks/overlap
+	benchmarks/overlap \
+	benchmarks/shrink_latency
 
 # of all programs that name nothing else
 LDADD = libbench.la libcoll.la
@@ -148,6 +149,7 @@ benchmarks_barrier_lat_SOURCES = %D%/main.c
 benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
 benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 benchmarks_overlap_SOURCES = %D%/overlap.c
+benchmarks_shrink_latency_SOURCES = %D%/shrink_latency.c
 
 EXTRA_DIST += %D%/NOTES.md %D%/horovod_step.py %D%/python_compare.py %D%/train_compare %D%/train_torch.py \
 	%D%/results/2026-11-28-epyc-2-cores-python.txt \

@@ -201,6 +201,15 @@ done
 refused 2 'no use for --vary-buffers' overlap --vary-buffers
 refused 2 'no use for -n above 21' overlap -n 22
 
+for ranks in 2 5; do
+    right $ranks 4 shrink_latency -n 2 -w 1
+    grep -q '"phase":"shrink","turns":2,"ms":{"min":[0-9.]*,"p50":[0-9.]*,"p90":' "$out" ||
+        fail "shrink_latency lacks its times"
+done
+right 3 4 shrink_latency -n 1 -w 0 --victim 0
+refused 2 'takes 2 ranks at least' shrink_latency
+refused 2 'a whole number from 1' shrink_latency -n 0
+
 # ---- every rank ends with the same status
 for wrong in '-a nonsense' '-r 3' '-o and'; do
     program=allreduce_bw
