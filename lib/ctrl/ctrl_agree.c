@@ -201,7 +201,9 @@ static void mend(struct coll__task *task)
     child = find_child(ctrl);
     if (!a->call && child >= 0)
         call(ctrl, child);
-    if (a->call || child >= 0)
+    if (a->call) /* within a host the first step is done at once */
+        coll__reactor_defer(task);
+    else if (child >= 0)
         coll__reactor_defer_until(task, coll__now() + STEP_TIME);
 }
 
