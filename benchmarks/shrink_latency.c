@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ struct options {
 /* What a child tells its parent: times of its clock, in s. */
 struct report {
     double killed, noticed, shrunk, summed;
+    char transports[64];
 };
 
 struct latency {
@@ -43,6 +45,7 @@ struct latency {
     int rank, size;
     double ahead; /* s: this clock's time less the time of the victim's */
     struct report *report;
+    char *transports; /* COLL_TRANSPORTS of the children; NULL: it is not set */
     double *times[N_PHASES]; /* [options.turns], in s */
     uint64_t errors;
 };
@@ -92,10 +95,17 @@ static int survive(const struct latency *l, struct coll_comm *comm)
 static int be_child(const struct latency *l, const struct coll_unique_id *id)
 {
     struct coll_comm *comm;
-    int rc = coll_comm_create(&comm, l->size, id, l->rank, NULL);
+    int rc;
 
+    if (l->transports)
+        setenv("COLL_TRANSPORTS", l->transports, 1);
+    else
+        unsetenv("COLL_TRANSPORTS");
+    rc = coll_comm_create(&comm, l->size, id, l->rank, NULL);
     if (rc)
         return rc;
+    snprintf(l->report->transports, sizeof(l->report->transports), "%s",
+             coll_comm_transports(comm));
     for (int i = 0; i < 3 && !rc; i++)
         rc = sum(l, comm);
     if (!rc)
@@ -244,7 +254,7 @@ static void print(const struct latency *l)
                "%s; rank %d is killed\n",
                coll_version(), l->size, coll_comm_n_hosts(l->comm),
                coll_comm_n_hosts(l->comm) == 1 ? "" : "s",
-               coll_comm_transports(l->comm), l->options.victim);
+               l->report->transports, l->options.victim);
         puts("# notice: from the kill to the error; shrink: "
              "coll_comm_shrink(); sum: the first verified\n"
              "# allreduce; all: from the kill to its end; the slowest rank of "
@@ -289,6 +299,15 @@ static int allocate(struct latency *l)
     return is_there && l->report != MAP_FAILED;
 }
 
+static void release(struct latency *l)
+{
+    if (l->report && l->report != MAP_FAILED)
+        munmap(l->report, sizeof(*l->report));
+    for (int p = 0; p < N_PHASES; p++)
+        free(l->times[p]);
+    free(l->transports);
+}
+
 /* Check what depends on the number of ranks; the exit status. */
 static int check(struct latency *l)
 {
@@ -305,9 +324,19 @@ static int check(struct latency *l)
     return PROGRAM_USAGE;
 }
 
+/* The parents do without UCX, which their children could not use then. */
+static int meet(struct latency *l)
+{
+    const char *transports = getenv("COLL_TRANSPORTS");
+
+    l->transports = transports ? strdup(transports) : NULL;
+    setenv("COLL_TRANSPORTS", "self,shm,tcp", 1);
+    return coll_comm_create_env(&l->comm, NULL);
+}
+
 static int run(struct latency *l)
 {
-    int rc = coll_comm_create_env(&l->comm, NULL), status, ended;
+    int rc = meet(l), status, ended;
 
     if (rc)
         return explain(rc) == COLL_ERR_INVALID ? PROGRAM_USAGE : 1;
@@ -374,5 +403,7 @@ int main(int argc, char **argv)
     program_defaults(&program, &l.options);
     if (program_read(&program, argc, argv, &l.options, &status) < 0)
         return status;
-    return program_finish(&program, run(&l));
+    status = run(&l);
+    release(&l);
+    return program_finish(&program, status);
 }

@@ -207,6 +207,9 @@ for ranks in 2 5; do
         fail "shrink_latency lacks its times"
 done
 right 3 4 shrink_latency -n 1 -w 0 --victim 0
+COLL_TRANSPORTS=self,tcp COLL_TIMEOUT=60 timeout 120 tools/collrun -n 2 \
+    benchmarks/shrink_latency -n 1 > "$out" 2> "$err" || fail "shrink_latency over tcp"
+grep -q 'transports self,tcp; rank 1 is killed' "$out" || fail "shrink_latency: other transports"
 refused 2 'takes 2 ranks at least' shrink_latency
 refused 2 'a whole number from 1' shrink_latency -n 0
 
