@@ -430,27 +430,17 @@ static int judge_choice(const struct options *o, int is_far)
 }
 
 /* May ranks be lost? */
-static int judge_limits(struct options *o, int is_far)
+static int judge_limits(const struct options *o, int is_far)
 {
-    const char *fixed = is_far             ? "--hosts"
-                        : o->endpoint_host ? "--nnodes"
-                        : o->scaling       ? "--scaling"
-                                           : NULL;
-
     if (!o->min_np && !o->max_np)
         return 0;
-    if (!o->max_np)
-        o->max_np = o->n;
     if (!o->min_np)
         complain("--max-np %d, but how few ranks may be left? say --min-np",
                  o->max_np);
-    else if (fixed)
-        complain("--min-np is for the ranks of one machine; leave %s out",
-                 fixed);
-    else if (o->min_np > o->n || o->n > o->max_np)
-        complain("--min-np %d, -n %d, --max-np %d: each must be no larger than "
-                 "the next",
-                 o->min_np, o->n, o->max_np);
+    else if (is_far)
+        complain("--min-np is for the ranks of one machine; leave --hosts out");
+    else if (o->scaling)
+        complain("--scaling says how many ranks; leave --min-np out");
     else
         return 0;
     return -1;

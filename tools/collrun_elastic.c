@@ -6,15 +6,124 @@
  * its output and LOCAL_RANK, but it is no rank yet: it waits in the lobby until the ranks
  * let it in.  No newcomer is started once a rank has ended with success, as the job is
  * about to end then.
+ *
+ * Node 0 keeps a table of all places of the job, and decides.
  */
 #include "tools/collrun_job.h"
 #include "tools/collrun_lobby.h"
+#include "tools/collrun_nodes.h"
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-/* How many processes of each kind there are. */
+/* A place for one process at a time. */
+struct place {
+    int node;
+    int newcomer; /* its process's number among the newcomers; 0: it is none */
+    enum {
+        MEMBER,  /* a rank lives here */
+        WAITING, /* a newcomer, which is no rank yet */
+        VACANT,  /* a process has failed; another one may be started */
+        DONE,    /* a rank has ended with success */
+        CLOSED   /* nobody is here, and nobody will be */
+    } state;
+};
+
+struct elastic {
+    struct lobby *lobby;
+    int n;
+    struct place *places; /* [n] */
+    int how;              /* of the failure that counts for the exit status */
+    int is_new;           /* a process has ended since the last judgement */
+};
+
+int elastic_open(struct job *job, int listen_fd)
+{
+    struct elastic *e = calloc(1, sizeof(*e));
+
+    job->elastic = e;
+    if (e)
+        e->places = calloc((size_t)job->size, sizeof(*e->places));
+    if (!e || !e->places) {
+        complain("out of memory");
+        close(listen_fd);
+        return -1;
+    }
+    e->n = job->size;
+    for (int i = 0; job->nodes && i < job->nodes->n_nodes; i++)
+        for (int p = 0; p < job->nodes->seats[i].n; p++)
+            e->places[job->nodes->seats[i].first + p].node = i;
+    e->lobby = lobby_open(listen_fd, job->setting.secret);
+    return e->lobby ? 0 : -1;
+}
+
+void elastic_close(struct job *job)
+{
+    if (!job->elastic)
+        return;
+    lobby_close(job->elastic->lobby);
+    free(job->elastic->places);
+    free(job->elastic);
+    job->elastic = NULL;
+}
+
+int elastic_fd(const struct elastic *e) { return lobby_fd(e->lobby); }
+
+/* ---- what has happened ----------------------------------------------------- */
+
+void elastic_hear(struct elastic *e)
+{
+    int newcomer;
+
+    while (lobby_hear(e->lobby, &newcomer))
+        for (int p = 0; p < e->n; p++)
+            if (e->places[p].newcomer == newcomer &&
+                e->places[p].state == WAITING)
+                e->places[p].state = MEMBER;
+}
+
+/* Of failures at one time, one by a signal counts: the others failed because of it. */
+static void note_failure(struct elastic *e, int how)
+{
+    if (!e->is_new || !WIFSIGNALED(e->how) || WIFSIGNALED(how))
+        e->how = how;
+    e->is_new = 1;
+}
+
+void elastic_left(struct elastic *e, int place, int how)
+{
+    struct place *p = e->places + place;
+
+    if (place < 0 || place >= e->n)
+        return;
+    if (p->state != MEMBER && p->state != WAITING)
+        return; /* its node is done without already */
+    if (how)
+        note_failure(e, how);
+    p->state = how ? VACANT : p->state == MEMBER ? DONE : CLOSED;
+}
+
+void elastic_lose(struct elastic *e, int node)
+{
+    for (int i = 0; i < e->n; i++) {
+        struct place *p = &e->places[i];
+
+        if (p->node != node || p->state == DONE)
+            continue;
+        if (p->state == MEMBER || p->state == WAITING)
+            note_failure(e, W_EXITCODE(EXIT_FAILURE, 0));
+        if (p->newcomer)
+            lobby_forget(e->lobby, p->newcomer);
+        p->state = CLOSED;
+    }
+}
+
+/* ---- what to do about it --------------------------------------------------- */
+
+/* How many places of each kind there are. */
 struct census {
     int n_members; /* ranks that live */
     int n_waiting; /* newcomers that live and are no ranks yet */
@@ -23,25 +132,23 @@ struct census {
 };
 
 /* A newcomer whose group could not be made may have come back to the lobby. */
-static int is_waiting(const struct job *job, const struct rank *rank)
+static int is_waiting(const struct elastic *e, const struct place *p)
 {
-    return rank->is_waiting ||
-           (rank->newcomer && lobby_has(job->lobby, rank->newcomer));
+    return p->state == WAITING || (p->state == MEMBER && p->newcomer &&
+                                   lobby_has(e->lobby, p->newcomer));
 }
 
-static struct census count(const struct job *job)
+static struct census count(const struct elastic *e)
 {
     struct census c = {0};
 
-    for (int r = 0; r < job->n; r++) {
-        const struct rank *rank = &job->ranks[r];
+    for (int i = 0; i < e->n; i++) {
+        const struct place *p = &e->places[i];
 
-        if (!rank->has_ended)
-            *(is_waiting(job, rank) ? &c.n_waiting : &c.n_members) += 1;
-        else if (rank->how)
-            c.n_vacant++;
-        else
-            c.n_done += !rank->is_waiting;
+        c.n_waiting += is_waiting(e, p);
+        c.n_members += p->state == MEMBER && !is_waiting(e, p);
+        c.n_vacant += p->state == VACANT;
+        c.n_done += p->state == DONE;
     }
     return c;
 }
@@ -50,13 +157,72 @@ static struct census count(const struct job *job)
 static int n_to_come(const struct job *job, const struct census *c)
 {
     int n_left = job->restarts.most - job->restarts.n,
-        n_free = job->options->max_np - c->n_members - c->n_waiting,
+        n_free = job->restarts.max_np - c->n_members - c->n_waiting,
         n = c->n_vacant < n_left ? c->n_vacant : n_left;
 
     if (n > n_free)
         n = n_free;
     return c->n_done || n < 0 ? 0 : n;
 }
+
+/* Are the ranks that are left enough?  If not, that is said. */
+static int are_enough(const struct job *job, const struct census *c)
+{
+    int n_living = c->n_members + c->n_waiting;
+
+    if (!c->n_members && !c->n_done)
+        complain("the job ends: no rank is left%s",
+                 n_living ? ", only newcomers" : "");
+    else if (n_living + n_to_come(job, c) + c->n_done < job->restarts.min_np)
+        complain("the job ends: the ranks left are %d, fewer than --min-np %d "
+                 "(%d of %d restarts used)",
+                 n_living + c->n_done, job->restarts.min_np, job->restarts.n,
+                 job->restarts.most);
+    else
+        return 1;
+    return 0;
+}
+
+/* Have a newcomer started in this place. */
+static void fill(struct job *job, int place)
+{
+    struct place *p = &job->elastic->places[place];
+    struct due due;
+
+    job->restarts.n++;
+    due = (struct due){.newcomer = job->restarts.n, .restart = job->restarts.n};
+    p->newcomer = due.newcomer;
+    p->state = WAITING;
+    if (p->node)
+        nodes_start(job->nodes, p->node, place, &due);
+    else
+        job->ranks[place - job->first].due = due;
+}
+
+int elastic_judge(struct job *job, int *status)
+{
+    struct elastic *e = job->elastic;
+    struct census c = count(e);
+    int is_new = e->is_new, n = n_to_come(job, &c);
+
+    e->is_new = 0;
+    if (is_new && !are_enough(job, &c)) {
+        *status =
+            WIFSIGNALED(e->how) ? 128 + WTERMSIG(e->how) : WEXITSTATUS(e->how);
+        return 1;
+    }
+    *status = EXIT_SUCCESS;
+    if (!c.n_members) /* newcomers that still wait end with the last rank */
+        return 1;
+    for (int p = 0; p < e->n && n > 0; p++)
+        if (e->places[p].state == VACANT) {
+            fill(job, p);
+            n--;
+        }
+    return 0;
+}
+
+/* ---- on each node ---------------------------------------------------------- */
 
 /* What a dead rank has started would hold its GPU or its ports. */
 static void kill_left(const struct job *job, int r)
@@ -69,33 +235,30 @@ static void kill_left(const struct job *job, int r)
         tree_kill_where(job->mark, "COLL_RANK", job->first + r);
 }
 
-int elastic_goes_on(struct job *job)
+/* Tell node 0 that a process has ended. */
+static void tell(struct job *job, int r)
 {
-    struct census c = count(job);
-    int n_to = n_to_come(job, &c), n_living = c.n_members + c.n_waiting;
+    int place = job->first + r, how = job->ranks[r].how;
 
-    for (int r = 0; r < job->n; r++)
-        if (job->ranks[r].has_ended && job->ranks[r].pid > 0 &&
-            job->ranks[r].how)
-            kill_left(job, r);
-    if (!c.n_members && !c.n_done)
-        complain("the job ends: no rank is left%s",
-                 n_living ? ", only newcomers" : "");
-    else if (n_living + n_to + c.n_done < job->options->min_np)
-        complain("the job ends: the ranks left are %d, fewer than --min-np %d "
-                 "(%d of %d restarts used)",
-                 n_living + c.n_done, job->options->min_np, job->restarts.n,
-                 job->restarts.most);
+    if (job->elastic)
+        elastic_left(job->elastic, place, how);
     else
-        return 1;
-    return 0;
+        nodes_left(job->nodes, place, how);
 }
 
-int elastic_is_over(const struct job *job)
+void elastic_reap(struct job *job)
 {
-    struct census c = count(job);
+    for (int r = 0; r < job->n; r++) {
+        const struct rank *rank = &job->ranks[r];
 
-    return !c.n_members && c.n_waiting;
+        if (!rank->has_ended || rank->pid < 0)
+            continue;
+        if (rank->how) {
+            job_report(job, r);
+            kill_left(job, r);
+        }
+        tell(job, r);
+    }
 }
 
 /* Has all that a dead rank has printed been passed on? */
@@ -109,35 +272,20 @@ static int is_quiet(const struct job *job, int r)
     return poll(fds, 2, 0) <= 0;
 }
 
-int elastic_start(struct job *job)
+void elastic_start(struct job *job)
 {
-    struct census c = count(job);
-    int n = n_to_come(job, &c);
+    for (int r = 0; r < job->n; r++) {
+        struct rank *rank = &job->ranks[r];
+        int restart = rank->due.restart;
 
-    for (int r = 0; r < job->n && n > 0; r++) {
-        const struct rank *rank = &job->ranks[r];
-
-        if (!rank->has_ended || !rank->how || !rank->is_told ||
-            !is_quiet(job, r))
+        if (!rank->due.newcomer || !rank->is_told || !is_quiet(job, r))
             continue;
-        job->restarts.n++;
-        n--;
         if (job_start_newcomer(job, r))
-            return -1;
-        complain("a newcomer (pid %d) takes the place of rank %d (restart %d "
-                 "of %d)",
-                 (int)rank->pid, job->first + r, job->restarts.n,
-                 job->restarts.most);
+            tell(job, r);
+        else
+            complain("a newcomer (pid %d) takes the place of rank %d (restart "
+                     "%d of %d)",
+                     (int)rank->pid, job->first + r, restart,
+                     job->restarts.most);
     }
-    return 0;
-}
-
-void elastic_hear(struct job *job)
-{
-    int newcomer;
-
-    while (lobby_hear(job->lobby, &newcomer))
-        for (int r = 0; r < job->n; r++)
-            if (job->ranks[r].newcomer == newcomer)
-                job->ranks[r].is_waiting = 0;
 }

@@ -17,7 +17,6 @@
  */
 #include "tools/collrun.h"
 #include "tools/collrun_job.h"
-#include "tools/collrun_lobby.h"
 #include "tools/collrun_nodes.h"
 
 #include <errno.h>
@@ -64,9 +63,14 @@ static void tell_nodes(struct job *job, int signal)
 {
     if (!job->nodes)
         return;
-    if (!job->nodes->is_told)
-        nodes_fail(job->nodes, job->status, signal, job->restarts.has_failed);
+    if (job->nodes->is_told)
+        return;
+    nodes_fail(job->nodes, job->status, signal, job->restarts.has_failed);
     job->nodes->is_told = 1;
+    if (job->restarts.min_np && job->nodes->order.node) { /* they go on alone */
+        job->nodes->decision = NODES_END;
+        job->nodes->status = job->status;
+    }
 }
 
 /* Begin to end the job: TERM after `grace` seconds, KILL still later. */
@@ -145,22 +149,48 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
     end_by(job, signal);
 }
 
-/* Ranks of another node have ended; or it ends its ranks: end ours. */
-static void take_news(struct job *job, const struct nodes_news *news)
+/* Another node is gone, or ends its ranks; the job may do without them. */
+static void lose_node(struct job *job, int node)
 {
-    if (news->n_ended)
-        ended_write(job, news->first, news->n_ended, news->how);
-    if (job->end || news->n_ended)
-        return;
-    complain("the job ends by node %d (%s), with status %d", news->node,
-             news->where, news->status);
+    const struct seat *seat = &job->nodes->seats[node];
+
+    complain("the %d rank%s of node %d (%s) %s done without", seat->n,
+             seat->n == 1 ? "" : "s", node, seat->where,
+             seat->n == 1 ? "is" : "are");
+    ended_write(job, seat->first, seat->n, SIGKILL);
+    elastic_lose(job->elastic, node);
+}
+
+/* Another node ends its ranks: end ours. */
+static void follow(struct job *job, const struct nodes_news *news)
+{
+    if (news->status)
+        complain("the job ends by node %d (%s), with status %d", news->node,
+                 news->where, news->status);
     job->nodes->is_told = job->nodes->order.node != 0;
     job->restarts.has_failed = news->may_restart;
     if (news->signal) {
         signal_job(job, news->signal);
         end_by(job, news->signal);
     } else
-        begin_end(job, news->status, GRACE);
+        begin_end(job, news->status, news->status ? GRACE : 0);
+}
+
+static void take_news(struct job *job, const struct nodes_news *news)
+{
+    if (news->what == NEWS_ENDED)
+        ended_write(job, news->first, news->n, news->how);
+    if (job->end)
+        return;
+    if (news->what == NEWS_LEFT && job->elastic)
+        elastic_left(job->elastic, news->first, news->how);
+    if (news->what == NEWS_START && news->first >= job->first &&
+        news->first < job->first + job->n)
+        job->ranks[news->first - job->first].due = news->due;
+    if (news->what == NEWS_FAIL && job->elastic)
+        lose_node(job, news->node);
+    else if (news->what == NEWS_FAIL)
+        follow(job, news);
 }
 
 /* ---- ranks that end ----------------------------------------------------- */
@@ -170,7 +200,7 @@ static int exit_status(int how)
     return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
 }
 
-static void report(const struct job *job, int rank)
+void job_report(const struct job *job, int rank)
 {
     const struct rank *r = &job->ranks[rank];
     const char *what = r->newcomer ? "the newcomer in place of rank" : "rank";
@@ -187,18 +217,11 @@ static void report(const struct job *job, int rank)
                  (int)r->pid, WEXITSTATUS(r->how));
 }
 
-/* Ranks have failed: end the job, unless it may go on without them. */
-static void judge_failed(struct job *job, int culprit)
+/* A rank has failed, and none can be done without. */
+static void end_by_rank(struct job *job, int culprit)
 {
-    int is_elastic = job->options->min_np > 0;
-
-    for (int r = 0; r < job->n; r++)
-        if (r == culprit || (is_elastic && job->ranks[r].has_ended &&
-                             job->ranks[r].pid > 0 && job->ranks[r].how))
-            report(job, r);
-    if (is_elastic && elastic_goes_on(job))
-        return;
-    job->restarts.has_failed = !is_elastic;
+    job_report(job, culprit);
+    job->restarts.has_failed = 1;
     begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
 }
 
@@ -238,10 +261,10 @@ static void reap(struct job *job)
              (WIFSIGNALED(rank->how) && !WIFSIGNALED(job->ranks[culprit].how))))
             culprit = r;
     }
-    if (culprit >= 0 && !job->end)
-        judge_failed(job, culprit);
-    if (job->lobby && !job->end && elastic_is_over(job))
-        begin_end(job, EXIT_SUCCESS, 0);
+    if (job->restarts.min_np && !job->end)
+        elastic_reap(job);
+    else if (culprit >= 0 && !job->end)
+        end_by_rank(job, culprit);
     for (int r = 0; r < job->n; r++)
         if (job->ranks[r].has_ended)
             job->ranks[r].pid = -1; /* the number may be another's now */
@@ -253,7 +276,7 @@ static int time_left(const struct job *job)
 {
     double next = job->end ? job->next : job->deadline, left;
 
-    if (!job->n_alive)
+    if (job->is_over)
         next = job->next;
     else if (job->ended.look > 0 && (next <= 0 || job->ended.look < next))
         next = job->ended.look;
@@ -288,14 +311,14 @@ static int turn(struct job *job)
     struct nodes_news news;
     int n_open = 0, n = 1;
 
-    fds[0] = (struct pollfd){.fd = job->signals, .events = POLLIN};
+    fds[0] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
     for (int i = 0; i < job->n_streams; i++)
         fds[n++] = (struct pollfd){.fd = job->streams[i].fd, .events = POLLIN};
     if (job->nodes)
         n += nodes_fds(job->nodes, fds + n);
-    if (job->lobby)
+    if (job->elastic)
         fds[n++] =
-            (struct pollfd){.fd = lobby_fd(job->lobby), .events = POLLIN};
+            (struct pollfd){.fd = elastic_fd(job->elastic), .events = POLLIN};
     n = poll(fds, (nfds_t)n, time_left(job));
     job->is_idle = n == 0 || (n < 0 && errno != EINTR);
     if (n < 0 && job->is_idle)
@@ -305,26 +328,43 @@ static int turn(struct job *job)
             begin_end(job, 128 + SIGPIPE, 0); /* nobody reads us any more */
         n_open += job->streams[i].fd >= 0;
     }
-    while (read(job->signals, &info, sizeof(info)) == sizeof(info))
+    while (read(job->signals.fd, &info, sizeof(info)) == sizeof(info))
         take_signal(job, &info);
     while (job->nodes && nodes_hear(job->nodes, &news))
         take_news(job, &news);
-    if (job->lobby)
-        elastic_hear(job);
+    if (job->elastic)
+        elastic_hear(job->elastic);
     return n_open;
+}
+
+/* Does a rank live, or may one still come? */
+static int goes_on(const struct job *job)
+{
+    return job->n_alive || (job->restarts.min_np && !job->end);
+}
+
+/* Do without dead ranks, or let newcomers take their places, or end the job. */
+static void replace(struct job *job)
+{
+    int status;
+
+    if (job->elastic && elastic_judge(job, &status))
+        begin_end(job, status, status ? GRACE : 0);
+    else
+        elastic_start(job);
 }
 
 static void watch(struct job *job)
 {
-    while (job->n_alive) {
+    while (goes_on(job)) {
         turn(job);
         reap(job);
-        if (job->n_alive)
+        if (goes_on(job))
             act_on_time(job);
-        if (job->lobby && !job->end && elastic_start(job) &&
-            !elastic_goes_on(job))
-            begin_end(job, EXIT_FAILURE, GRACE);
+        if (job->restarts.min_np && !job->end)
+            replace(job);
     }
+    job->is_over = 1;
     /* The ranks' last output is in the pipes.  Do not wait for their end: a process that
      * escaped may hold a pipe open for ever. */
     tree_kill(job->mark);
@@ -344,7 +384,7 @@ static int is_ignored(int signal)
 }
 
 /* The batch system sends SIGUSR1 when time runs out, so that ranks save and exit. */
-static void take_signals(struct job *job, struct inherited *inherited)
+static void take_signals(struct signals *signals)
 {
     static const int taken[] = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM,
                                 SIGHUP,  SIGQUIT, SIGTSTP};
@@ -357,11 +397,11 @@ static void take_signals(struct job *job, struct inherited *inherited)
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
         if (!is_ignored(taken[i])) /* by nohup, or a shell's trap */
             sigaddset(&set, taken[i]);
-    sigprocmask(SIG_BLOCK, &set, &inherited->mask);
-    sigaction(SIGCHLD, &usual, &inherited->child); /* else none can be waited for */
-    sigaction(SIGPIPE, &ignored, &inherited->pipe);
-    job->inherited = inherited;
-    job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigprocmask(SIG_BLOCK, &set, &signals->mask);
+    sigaction(SIGCHLD, &usual,
+              &signals->child); /* else none can be waited for */
+    sigaction(SIGPIPE, &ignored, &signals->pipe);
+    signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int allocate(struct job *job)
@@ -407,7 +447,7 @@ static int settle(struct job *job, int status)
     if (status && !job->end)
         begin_end(job, status, 0);
     nodes_done(nodes, status);
-    job->n_alive = 0;
+    job->is_over = 1;
     while (!is_settled(job)) {
         if (job->end && deadline <= 0)
             deadline = now() + NODES_TIME;
@@ -442,7 +482,7 @@ static int run_once(struct job *job, const struct options *options)
     if (job->nodes && job->fds)
         status = settle(job, status);
     ended_close(job);
-    lobby_close(job->lobby);
+    elastic_close(job);
     free(job->ranks);
     free(job->streams);
     free(job->fds);
@@ -462,9 +502,7 @@ static struct job again(const struct job *job)
         .deadline = job->deadline,
         .signals = job->signals,
         .ended.fd = -1,
-        .inherited = job->inherited,
-        .restarts.most = job->restarts.most,
-        .restarts.n = job->restarts.n + 1,
+        .restarts = {.n = job->restarts.n + 1, .most = job->restarts.most},
     };
 }
 
@@ -514,7 +552,6 @@ int job_run(const struct options *options)
                       .n = options->n,
                       .ended.fd = -1,
                       .restarts.most = options->max_restarts};
-    struct inherited inherited;
     int status;
 
     if (!can_wait() || place_name_run(options, job.setting.run_id))
@@ -524,11 +561,11 @@ int job_run(const struct options *options)
         return status;
     if (options->timeout > 0)
         job.deadline = now() + options->timeout;
-    take_signals(&job, &inherited);
+    take_signals(&job.signals);
     tree_adopt();
     run_often(&job, options, &status);
-    if (job.signals >= 0)
-        close(job.signals);
+    if (job.signals.fd >= 0)
+        close(job.signals.fd);
     nodes_close(job.nodes);
     return status ? status : files_status();
 }

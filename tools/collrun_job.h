@@ -17,14 +17,17 @@ struct rank {
     int has_ended;
     int is_told; /* the other ranks know that it has ended */
     int newcomer; /* its number among the newcomers, from 1 on; 0: it is none */
-    int is_waiting; /* a newcomer that is no rank yet */
+    struct due {  /* a newcomer that is to take its place */
+        int newcomer, restart; /* newcomer 0: none */
+    } due;
 };
 
 struct nodes;
-struct lobby;
+struct elastic;
 
-/* The signal state that collrun was started with, and restores for the ranks. */
-struct inherited {
+/* collrun's signals, and what it was started with and restores for the ranks. */
+struct signals {
+    int fd; /* signalfd */
     sigset_t mask;
     struct sigaction child, pipe; /* of SIGCHLD, SIGPIPE */
 };
@@ -46,6 +49,9 @@ struct guard {
 struct restarts {
     int n, most;    /* of all ranks; or, with --min-np, of single ones */
     int has_failed; /* a rank has failed, so the job may be restarted */
+    /* How many ranks may be left, and may live at a time; min_np 0: none may fail.
+     * Nodes other than 0 know min_np only. */
+    int min_np, max_np;
 };
 
 /* What every rank is told. */
@@ -70,16 +76,16 @@ struct job {
     struct pollfd *fds;     /* [2 n + 2 + nodes], scratch */
     char mark[TREE_MARK]; /* marks the job's processes */
     struct guard guard;
-    int signals;          /* signalfd */
+    struct signals signals;
     int is_idle;          /* nothing came in the last turn */
-    const struct inherited *inherited;
+    int is_over;          /* no rank lives here, and none will */
 
     enum { RUNNING, ENDING, TERMINATED } end;
     int status;      /* to exit with */
     double next;     /* when to take the next step of ending */
     double deadline; /* of --timeout, or 0 */
     struct restarts restarts;
-    struct lobby *lobby; /* with --min-np, else NULL */
+    struct elastic *elastic; /* with --min-np, where it is decided; else NULL */
     struct ended ended;
 };
 
@@ -94,26 +100,47 @@ int place_find(struct job *job, const struct options *options);
 /* Start every rank; 0, or the exit status (nothing runs then). */
 int job_start(struct job *job, const struct options *options);
 
-/* Start a newcomer in the place of a rank that has ended; 0, or the exit status. */
+/* Start the newcomer that is due in the place of a rank that has ended; 0, or the exit
+ * status. */
 int job_start_newcomer(struct job *job, int rank);
+
+/* Say how a rank has ended. */
+void job_report(const struct job *job, int rank);
 
 /* End whatever is left of the job. */
 void job_clean(struct job *job);
 
-/* ---- --min-np: ranks may die, and newcomers take their places --------------- */
+/* ---- --min-np: ranks may die, and newcomers take their places ---------------
+ *
+ * Every node ends what a dead rank has left, tells node 0 of the death, and starts the
+ * newcomers that node 0 asks for.  Node 0 decides.  A lone collrun is node 0. */
 
-/* Ranks have died and are not reaped yet: end what they have started.  1: the job goes
- * on; 0: it does not, which was said. */
-int elastic_goes_on(struct job *job);
+/* Ranks have ended here and are not reaped yet. */
+void elastic_reap(struct job *job);
 
-/* Have all ranks ended, while newcomers still wait? */
-int elastic_is_over(const struct job *job);
+/* Start the newcomers that are due here. */
+void elastic_start(struct job *job);
 
-/* Start newcomers where they may be started now: 0, or -1 after an error message. */
-int elastic_start(struct job *job);
+/* Node 0: begin, with a lobby at this listening socket; 0, or -1 after an error message.
+ * The socket is closed in either case. */
+int elastic_open(struct job *job, int listen_fd);
+void elastic_close(struct job *job);
+
+/* Return a descriptor that is readable when elastic_hear() has something to do. */
+int elastic_fd(const struct elastic *elastic);
 
 /* Serve the lobby. */
-void elastic_hear(struct job *job);
+void elastic_hear(struct elastic *elastic);
+
+/* The process in this place of the job has ended; how: waitpid()'s status. */
+void elastic_left(struct elastic *elastic, int place, int how);
+
+/* A node is gone, or ends its ranks: they count as dead, and nobody takes their
+ * places. */
+void elastic_lose(struct elastic *elastic, int node);
+
+/* Act on what has happened: 1: the job ends, with this status; else 0. */
+int elastic_judge(struct job *job, int *status);
 
 /* ---- ranks that have ended, for the ranks that wait for them --------------- */
 

@@ -91,13 +91,27 @@ static int count(const struct lobby *lobby, int state)
     return n;
 }
 
-int lobby_has(const struct lobby *lobby, int newcomer)
+/* Find where a newcomer that waits is linked in, or the list's end. */
+static struct guest **find(struct lobby *lobby, int newcomer)
 {
-    const struct guest *g = lobby->guests;
+    struct guest **at = &lobby->guests;
 
-    while (g && (g->state != WAITING || g->newcomer != newcomer))
-        g = g->next;
-    return g != NULL;
+    while (*at && ((*at)->state != WAITING || (*at)->newcomer != newcomer))
+        at = &(*at)->next;
+    return at;
+}
+
+int lobby_has(struct lobby *lobby, int newcomer)
+{
+    return *find(lobby, newcomer) != NULL;
+}
+
+void lobby_forget(struct lobby *lobby, int newcomer)
+{
+    struct guest **at = find(lobby, newcomer);
+
+    if (*at)
+        drop(at);
 }
 
 /* Drop the strangers whose time is over. */

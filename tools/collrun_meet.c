@@ -33,6 +33,7 @@
 #define MAX_GUESTS 64
 #define GUEST_TIME 5.0 /* s, to prove oneself */
 #define PAUSE 200      /* ms, between two calls */
+#define SILENCE 10     /* s, until a host that does not answer is gone */
 
 /* A client that has connected and is no node yet. */
 struct guest {
@@ -143,13 +144,15 @@ static void try_to_serve(struct nodes *nodes)
         errno = EADDRNOTAVAIL;
 }
 
-/* Set keepalive, so that a host that lost its power is noticed within a minute. */
+/* Have a host that is cut off, or has lost its power, noticed as soon as ranks notice
+ * it. */
 static void prepare(int fd)
 {
-    int on = 1, idle = 20, interval = 10, count = 4;
+    int on = 1, interval = SILENCE / 5, count = 4, ms = SILENCE * 1000;
 
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -330,9 +333,10 @@ static int serve(struct meeting *m)
             greet(m);
         hear_guests(m);
     }
-    nodes->order.size = nodes->n;
-    for (int i = 1; i < nodes->n_nodes; i++)
+    for (int i = 0; i < nodes->n_nodes; i++) {
+        nodes->seats[i].first = nodes->order.size;
         nodes->order.size += nodes->seats[i].n;
+    }
     for (int i = 0; i < m->n_guests; i++)
         coll__words_close(&m->guests[i].link);
     return 0;
@@ -507,12 +511,14 @@ static struct nodes *create(const struct options *o)
     nodes->listen_fd = -1;
     nodes->port = o->endpoint_port;
     snprintf(nodes->host, sizeof(nodes->host), "%s", o->endpoint_host);
-    for (int i = 0; nodes->seats && i < o->n_nodes; i++)
+    if (!nodes->seats) {
+        free(nodes);
+        return NULL;
+    }
+    for (int i = 0; i < o->n_nodes; i++)
         nodes->seats[i].link.fd = -1;
-    if (nodes->seats)
-        return nodes;
-    free(nodes);
-    return NULL;
+    nodes->seats[0].n = o->n;
+    return nodes;
 }
 
 int nodes_meet(const struct options *o, const char *run_id,

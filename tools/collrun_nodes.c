@@ -32,14 +32,13 @@ void nodes_go(struct nodes *nodes)
 {
     const struct order *o = &nodes->order;
     char word[COLL__WORD];
-    int first = nodes->n;
 
     for (int i = 1; i < nodes->n_nodes; i++) {
-        snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %s", i, first,
-                 o->size, o->root_port, o->master_port, o->n_restarts,
-                 o->max_restarts, o->secret);
+        snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %d %d %s", i,
+                 nodes->seats[i].first, o->size, o->root_port, o->master_port,
+                 o->lobby_port, o->n_restarts, o->max_restarts, o->min_np,
+                 o->secret);
         coll__words_put(&nodes->seats[i].link, word);
-        first += nodes->seats[i].n;
         nodes->seats[i].is_done = nodes->seats[i].link.fd < 0;
     }
     explicit_bzero(word, sizeof(word));
@@ -69,6 +68,24 @@ void nodes_ended(struct nodes *nodes, int first, int n, int how)
     snprintf(word, sizeof(word), "ended %d %d %d", first, n, how);
     if (nodes->order.node || !first)
         tell_all(nodes, word);
+}
+
+void nodes_left(struct nodes *nodes, int place, int how)
+{
+    char word[COLL__WORD];
+
+    snprintf(word, sizeof(word), "left %d %d", place, how);
+    coll__words_put(&nodes->seats[0].link, word);
+}
+
+void nodes_start(struct nodes *nodes, int node, int place,
+                 const struct due *due)
+{
+    char word[COLL__WORD];
+
+    snprintf(word, sizeof(word), "start %d %d %d", place, due->newcomer,
+             due->restart);
+    coll__words_put(&nodes->seats[node].link, word);
 }
 
 int nodes_all_done(const struct nodes *nodes)
@@ -112,18 +129,39 @@ static int lose(struct nodes *nodes, int i, struct nodes_news *news)
     if (was_done && !nodes->order.node)
         return 0;
     complain("node %d (%s) is gone; see its own output", i, seat->where);
-    *news = (struct nodes_news){
-        .node = i, .where = seat->where, .status = EXIT_FAILURE};
+    *news = (struct nodes_news){.what = NEWS_FAIL,
+                                .node = i,
+                                .where = seat->where,
+                                .status = EXIT_FAILURE};
     return 1;
 }
 
 int nodes_read_order(const char *word, struct order *o)
 {
-    return sscanf(word, "go %d %d %d %d %d %d %d %64s", &o->node, &o->first,
-                  &o->size, &o->root_port, &o->master_port, &o->n_restarts,
-                  &o->max_restarts, o->secret) == 8
+    return sscanf(word, "go %d %d %d %d %d %d %d %d %d %64s", &o->node,
+                  &o->first, &o->size, &o->root_port, &o->master_port,
+                  &o->lobby_port, &o->n_restarts, &o->max_restarts, &o->min_np,
+                  o->secret) == 10
                ? 0
                : -1;
+}
+
+/* Read a word that the job must act on: 1, or 0 if it is another one. */
+static int read_news(const char *word, struct nodes_news *news)
+{
+    if (sscanf(word, "ended %d %d %d", &news->first, &news->n, &news->how) == 3)
+        news->what = NEWS_ENDED;
+    else if (sscanf(word, "left %d %d", &news->first, &news->how) == 2)
+        news->what = NEWS_LEFT;
+    else if (sscanf(word, "start %d %d %d", &news->first, &news->due.newcomer,
+                    &news->due.restart) == 3)
+        news->what = NEWS_START;
+    else if (sscanf(word, "fail %d %d %d", &news->status, &news->signal,
+                    &news->may_restart) == 3)
+        news->what = NEWS_FAIL;
+    else
+        return 0;
+    return 1;
 }
 
 /* Act on a word from node i: 1 if the job must act on it, too. */
@@ -133,11 +171,7 @@ static int take(struct nodes *nodes, int i, const char *word,
     struct seat *seat = &nodes->seats[i];
 
     *news = (struct nodes_news){.node = i, .where = seat->where};
-    if (sscanf(word, "ended %d %d %d", &news->first, &news->n_ended,
-               &news->how) == 3)
-        return news->n_ended > 0;
-    if (sscanf(word, "fail %d %d %d", &news->status, &news->signal,
-               &news->may_restart) == 3)
+    if (read_news(word, news))
         return 1;
     if (sscanf(word, "end %d", &nodes->status) == 1) {
         nodes->decision = NODES_END;

@@ -7,31 +7,37 @@
  * when to start the ranks.  Each node reports when one of its ranks has failed, and when
  * all have ended.  Node 0 decides at the end: the job's status, or a restart.
  *
+ * With --min-np, node 0 also decides who takes the place of a dead rank, and a node that
+ * fails or is gone is done without.
+ *
  * Words (collrun_link.h):
  *   node RANK NODES N        to node 0: node RANK (-1: any number) comes with N ranks
  *   seat | no REASON         the answer
  *   go ...                   from node 0: struct order, start the ranks
  *   fail STATUS SIGNAL AGAIN either way: end the ranks; by this signal, if not 0; and
  *                            if AGAIN, they may be started again
- *   ended FIRST N HOW        either way: N ranks, from FIRST on, have ended (waitpid());
- *                            node 0 tells of rank 0 only, as no others are waited for
+ *   ended FIRST N HOW        either way: N ranks, from FIRST on, have ended (waitpid()),
+ *                            and nothing that they have started is left; node 0 tells of
+ *                            rank 0 only, as no others are waited for
+ *   left PLACE HOW           to node 0, with --min-np: the process in this place has ended
+ *   start PLACE NEWCOMER RESTART  from node 0: start this newcomer there
  *   done STATUS              to node 0: all ranks have ended
  *   end STATUS               from node 0: the exit status of each collrun
  */
 #ifndef COLL_TOOLS_COLLRUN_NODES_H
 #define COLL_TOOLS_COLLRUN_NODES_H
 
+#include "tools/collrun_job.h"
 #include "tools/collrun_link.h"
 
 #include <poll.h>
 
-struct options;
-
 /* What a node is told to start. */
 struct order {
     int node, first, size; /* its number, its first rank, the number of all ranks */
-    int root_port, master_port;
-    int n_restarts, max_restarts;
+    int root_port, master_port,
+        lobby_port; /* lobby_port 0: there is no lobby */
+    int n_restarts, max_restarts, min_np;
     char secret[65]; /* the ranks' */
 };
 
@@ -39,7 +45,7 @@ struct order {
 struct seat {
     struct coll__words link;
     char where[64]; /* its address */
-    int n;          /* its ranks */
+    int first, n;   /* its ranks */
     int is_done;    /* its ranks have ended; 1 for an empty seat */
 };
 
@@ -49,7 +55,9 @@ struct nodes {
     int port;
     unsigned char key[COLL__SECRET_BYTES];
     int listen_fd;      /* node 0's */
-    struct seat *seats; /* [n_nodes]; nodes other than 0 use only node 0's */
+    struct seat *
+        seats; /* [n_nodes]; nodes other than 0 use only node 0's, whose own has
+                           no link */
     struct order order;
     /* NODES_UNDECIDED; NODES_END: end with this status; NODES_AGAIN: start again by
      * `order` */
@@ -61,11 +69,14 @@ enum { NODES_UNDECIDED, NODES_END, NODES_AGAIN };
 
 /* News from another node that the job must act on. */
 struct nodes_news {
+    enum { NEWS_FAIL, NEWS_ENDED, NEWS_LEFT, NEWS_START } what;
     int node; /* whose it is */
     const char *where;
-    int status, signal, may_restart;
-    /* or, if n_ended is not 0: these ranks have ended, and how (waitpid()'s status) */
-    int first, n_ended, how;
+    int status, signal,
+        may_restart; /* NEWS_FAIL: it ends its ranks, or is gone */
+    int first, n,
+        how; /* these ranks have ended or left, and how (waitpid()'s status) */
+    struct due due; /* NEWS_START: who is to take the place `first` */
 };
 
 /* Meet the other nodes.
@@ -101,6 +112,13 @@ void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart);
 
 /* Tell that n ranks here, from `first` on, have ended; how: waitpid()'s status. */
 void nodes_ended(struct nodes *nodes, int first, int n, int how);
+
+/* Tell node 0 that the process in this place has ended. */
+void nodes_left(struct nodes *nodes, int place, int how);
+
+/* Node 0: have a newcomer started in this place of that node. */
+void nodes_start(struct nodes *nodes, int node, int place,
+                 const struct due *due);
 
 /* The ranks here have ended. */
 void nodes_done(struct nodes *nodes, int status);

@@ -62,21 +62,53 @@ static int find_place_within(struct job *job, const struct options *options)
     return 0;
 }
 
+/* Meet the other nodes.  Node 0's options count. */
+static int find_place_among_nodes(struct job *job,
+                                  const struct options *options)
+{
+    int status = nodes_meet(options, job->setting.run_id, &job->nodes);
+    const struct order *order;
+
+    if (status)
+        return status;
+    order = &job->nodes->order;
+    job->first = order->first;
+    job->size = order->size;
+    if (order->node) {
+        job->restarts.most = order->max_restarts;
+        job->restarts.min_np = order->min_np;
+    }
+    return 0;
+}
+
+/* Do --min-np and --max-np allow for the ranks with which the job begins? */
+static int judge_limits(struct job *job)
+{
+    struct restarts *r = &job->restarts;
+
+    if (!r->max_np)
+        r->max_np = job->size;
+    if (!r->min_np || (r->min_np <= job->size && job->size <= r->max_np))
+        return 0;
+    complain("--min-np %d, %d ranks, --max-np %d: each must be no larger than "
+             "the next",
+             r->min_np, job->size, r->max_np);
+    return EXIT_USAGE;
+}
+
 int place_find(struct job *job, const struct options *options)
 {
     int status;
 
     job->size = job->n;
+    job->restarts.min_np = options->min_np;
+    job->restarts.max_np = options->max_np;
     if (options->is_within)
         return find_place_within(job, options);
-    if (!options->endpoint_host)
-        return 0;
-    status = nodes_meet(options, job->setting.run_id, &job->nodes);
-    if (status)
-        return status;
-    job->first = job->nodes->order.first;
-    job->size = job->nodes->order.size;
-    if (job->nodes->order.node)
-        job->restarts.most = job->nodes->order.max_restarts;
-    return 0;
+    if (options->endpoint_host) {
+        status = find_place_among_nodes(job, options);
+        if (status || job->nodes->order.node)
+            return status;
+    }
+    return judge_limits(job);
 }

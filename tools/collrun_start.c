@@ -2,7 +2,6 @@
 /* collrun_start.c - make the processes of a job: the guard, then the ranks with
  * their variables, pipes and the root's socket. */
 #include "tools/collrun_job.h"
-#include "tools/collrun_lobby.h"
 #include "tools/collrun_nodes.h"
 
 #include <arpa/inet.h>
@@ -122,73 +121,88 @@ static int draw_secret(struct setting *setting)
     return 0;
 }
 
-/* With several nodes: rank 0 listens on node 0's address. */
-static int listen_at_endpoint(struct setting *setting, const struct job *job)
+/* Write the address of this port of node 0, as its name was given to this node. */
+static void write_address(char where[300], const struct nodes *nodes, int port)
 {
-    struct order *order = &job->nodes->order;
+    snprintf(where, 300, strchr(nodes->host, ':') ? "[%s]:%d" : "%s:%d",
+             nodes->host, port);
+}
+
+/* Node 0: listen for processes of all hosts.  The socket, its port and its address, or
+ * -1. */
+static int listen_for_ranks(const struct job *job, int *port, char where[300])
+{
     struct sockaddr_in6 six;
     socklen_t len = sizeof(six);
+    int fd;
 
-    setting->root_fd = nodes_listen(job->nodes, 0);
-    if (setting->root_fd < 0 ||
-        getsockname(setting->root_fd, (struct sockaddr *)&six, &len) ||
-        draw_secret(setting))
+    if (!job->nodes)
+        return listen_at_loopback(where);
+    fd = nodes_listen(job->nodes, 0);
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&six, &len) ||
+        fcntl(fd, F_SETFL, 0))
         return -1;
-    order->root_port = ntohs(six.sin6_port); /* at the same place in both */
-    order->master_port = setting->port;
+    *port = ntohs(six.sin6_port); /* at the same place in both */
+    write_address(where, job->nodes, *port);
+    return fd;
+}
+
+/* Open what ranks need to meet: rank 0's socket and the lobby. */
+static int open_sockets(struct job *job, struct order *order)
+{
+    struct setting *setting = &job->setting;
+    int fd;
+
+    setting->root_fd = listen_for_ranks(job, &order->root_port, setting->root);
+    if (setting->root_fd < 0 || draw_secret(setting))
+        return -1;
+    if (!job->restarts.min_np)
+        return 0;
+    fd = listen_for_ranks(job, &order->lobby_port, setting->lobby);
+    return fd < 0 ? -1 : elastic_open(job, fd);
+}
+
+/* Node 0: tell the other nodes to start. */
+static void give_order(const struct job *job, struct order *order)
+{
+    order->master_port = job->setting.port;
     order->n_restarts = job->restarts.n;
     order->max_restarts = job->restarts.most;
-    snprintf(order->secret, sizeof(order->secret), "%s", setting->secret);
-    fcntl(setting->root_fd, F_SETFL, 0);
+    order->min_np = job->restarts.min_np;
+    snprintf(order->secret, sizeof(order->secret), "%s", job->setting.secret);
     nodes_go(job->nodes);
-    return 0;
 }
 
-static int make_setting_of_nodes(struct setting *setting, const struct job *job)
+/* Another node: start by node 0's order. */
+static void take_order(struct setting *setting, const struct nodes *nodes)
 {
-    const struct nodes *nodes = job->nodes;
+    const struct order *order = &nodes->order;
 
-    if (!nodes->order.node && listen_at_endpoint(setting, job))
-        return -1;
-    setting->port = nodes->order.master_port;
-    snprintf(setting->secret, sizeof(setting->secret), "%s",
-             nodes->order.secret);
-    snprintf(setting->host, sizeof(setting->host), "%s", nodes->host);
-    snprintf(setting->root, sizeof(setting->root),
-             strchr(nodes->host, ':') ? "[%s]:%d" : "%s:%d", nodes->host,
-             nodes->order.root_port);
-    return 0;
+    setting->port = order->master_port;
+    snprintf(setting->secret, sizeof(setting->secret), "%s", order->secret);
+    write_address(setting->root, nodes, order->root_port);
+    if (order->lobby_port)
+        write_address(setting->lobby, nodes, order->lobby_port);
 }
 
-static int make_setting_here(struct setting *setting)
+static int make_setting(struct setting *setting, struct job *job)
 {
-    setting->root_fd = listen_at_loopback(setting->root);
-    return setting->root_fd < 0 || draw_secret(setting) ? -1 : 0;
-}
+    struct order alone, *order = job->nodes ? &job->nodes->order : &alone;
 
-/* Open the place where newcomers wait. */
-static int open_lobby(struct job *job)
-{
-    int fd = listen_at_loopback(job->setting.lobby);
-
-    if (fd < 0)
-        complain("cannot prepare the job: %s", strerror(errno));
-    else
-        job->lobby = lobby_open(fd, job->setting.secret);
-    return job->lobby ? 0 : -1;
-}
-
-static int make_setting(struct setting *setting, const struct job *job)
-{
-    int is_bad;
-
+    snprintf(setting->host, sizeof(setting->host), "%s",
+             job->nodes ? job->nodes->host : "127.0.0.1");
+    if (job->nodes && order->node) {
+        take_order(setting, job->nodes);
+        return 0;
+    }
     setting->port = free_port();
-    snprintf(setting->host, sizeof(setting->host), "127.0.0.1");
-    is_bad = job->nodes ? make_setting_of_nodes(setting, job)
-                        : make_setting_here(setting);
-    if (is_bad)
+    if (open_sockets(job, order)) {
         complain("cannot prepare the job: %s", strerror(errno));
-    return is_bad ? -1 : 0;
+        return -1;
+    }
+    if (job->nodes)
+        give_order(job, order);
+    return 0;
 }
 
 static void set_number(const char *name, int value)
@@ -295,11 +309,11 @@ static void set_signals(const struct job *job)
     const char *history = getenv("COLL_HISTORY");
     const char *metrics = getenv("COLL_METRICS");
 
-    sigaction(SIGCHLD, &job->inherited->child, NULL);
-    sigaction(SIGPIPE, &job->inherited->pipe, NULL);
+    sigaction(SIGCHLD, &job->signals.child, NULL);
+    sigaction(SIGPIPE, &job->signals.pipe, NULL);
     if ((history && *history) || (metrics && *metrics))
         signal(SIGUSR2, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &job->inherited->mask, NULL);
+    sigprocmask(SIG_SETMASK, &job->signals.mask, NULL);
 }
 
 /* In the new process; reports only when it cannot run. */
@@ -353,7 +367,7 @@ static int open_streams(struct job *job, int rank, int out[2])
             s->fd = -1;
         s->rank = job->first + rank;
         s->target = i ? STDERR_FILENO : STDOUT_FILENO;
-        if (files_open(s, job->restarts.n))
+        if (files_open(s, job->restarts.n || job->ranks[rank].newcomer))
             return -1;
         if (pipe2(ends, O_CLOEXEC)) {
             complain("cannot make pipes for rank %d: %s; see ulimit -n",
@@ -436,16 +450,17 @@ static int start_ranks(struct job *job, const struct options *options,
 int job_start_newcomer(struct job *job, int r)
 {
     struct rank *rank = &job->ranks[r];
-    int how = rank->how, status;
+    int status;
 
+    if (job->restarts.n < rank->due.restart) /* on another node than 0 */
+        job->restarts.n = rank->due.restart;
     *rank = (struct rank){.pid = -1,
-                          .newcomer = job->restarts.n,
-                          .is_waiting = 1,
+                          .newcomer = rank->due.newcomer,
                           .is_told = 1}; /* it never was a rank by its number */
     status = start_rank(job, job->options, &job->setting, r);
     if (status) {
         rank->has_ended = 1;
-        rank->how = how;
+        rank->how = W_EXITCODE(status, 0);
     }
     return status;
 }
@@ -457,9 +472,8 @@ int job_start(struct job *job, const struct options *options)
 
     setting->parent = getpid();
     setting->root_fd = -1;
-    if (job->signals < 0 ||
-        (!options->is_within && make_setting(setting, job)) ||
-        (options->min_np && open_lobby(job)))
+    if (job->signals.fd < 0 ||
+        (!options->is_within && make_setting(setting, job)))
         return EXIT_FAILURE;
     if (tree_draw(job->mark) || start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));

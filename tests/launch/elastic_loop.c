@@ -2,10 +2,9 @@
 /* elastic_loop.c - for elastic.test: ranks that go on when some of them die, as an elastic
  * trainer does.
  *
- * elastic_loop STEPS SIZE [PLACE:STEP]...: take so many steps at least, until there are so
+ * elastic_loop STEPS SIZE [RANK:STEP]...: take so many steps at least, until there are so
  * many ranks at the end.  A step is a sum over all ranks, and then newcomers may join.
- * The process that collrun started first in this place (LOCAL_RANK) kills itself in this
- * step.
+ * The process that collrun started first as this rank kills itself in this step.
  *
  * If GATE is set, newcomers join once that file exists; newcomer 1 kills itself while it
  * waits, and newcomer 2 makes the file.  If END is set, the loop goes on until that file
@@ -163,10 +162,10 @@ int main(int argc, char **argv)
 {
     struct loop loop = {
         .n_steps = atoi(argv[1]), .want = atoi(argv[2]), .dies_in = -1};
-    const char *place = getenv("LOCAL_RANK");
+    const char *place = getenv("LOCAL_RANK"), *rank = getenv("RANK");
 
-    for (int i = 3; place && i < argc; i++)
-        if (atoi(argv[i]) == atoi(place))
+    for (int i = 3; rank && i < argc; i++)
+        if (atoi(argv[i]) == atoi(rank))
             loop.dies_in = atoi(strchr(argv[i], ':') + 1);
     run(&loop, join(&loop));
     printf("rank %d of %d in place %s has ended, %s\n",

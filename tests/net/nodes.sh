@@ -8,32 +8,6 @@ collrun=$PWD/tools/collrun
 hello=$PWD/examples/hello
 train=$PWD/trainer/coll_train
 unset COLL_JOB_SECRET
-nodes=
-
-# node HOST JOB COMMAND...: a collrun in the background; it says $dir/JOB.HOST, and its
-# status last.
-node() {
-    host=$1 job=$2
-    shift 2
-    (
-        on "$host" timeout $((60 * patience)) "$@"
-        echo "status $?"
-    ) > "$dir/$job.$host" 2>&1 &
-    nodes="$nodes $!"
-}
-
-all_ended() {
-    # shellcheck disable=SC2086
-    wait $nodes
-    nodes=
-}
-
-# judge NAME JOB TRUE-COMMAND...: what the job has said is as it should be.
-judge() {
-    name=$1 job=$2
-    shift 2
-    if "$@"; then ok "$name"; else fail "$name" "$dir/$job".h?; fi
-}
 
 torchrun="--nnodes=2 --nproc_per_node=2 --rdzv_id=12345 --rdzv_backend=c10d"
 torchrun="$torchrun --rdzv_endpoint=h1:3000"

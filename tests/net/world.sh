@@ -55,6 +55,33 @@ have_ended() {
     [ $n = 0 ]
 }
 
+nodes=
+
+# node HOST JOB COMMAND...: a collrun in the background; it says $dir/JOB.HOST, and its
+# status last.
+node() {
+    host=$1 job=$2
+    shift 2
+    (
+        on "$host" timeout $((60 * patience)) "$@"
+        echo "status $?"
+    ) > "$dir/$job.$host" 2>&1 &
+    nodes="$nodes $!"
+}
+
+all_ended() {
+    # shellcheck disable=SC2086
+    wait $nodes
+    nodes=
+}
+
+# judge NAME JOB TRUE-COMMAND...: what the job has said is as it should be.
+judge() {
+    name=$1 job=$2
+    shift 2
+    if "$@"; then ok "$name"; else fail "$name" "$dir/$job".h?; fi
+}
+
 # n_lines PATTERN FILE...: how often is it there?
 n_lines() {
     pattern=$1
