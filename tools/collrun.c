@@ -72,5 +72,5 @@ int main(int argc, char **argv)
     fill_standard();
     if (o.scaling)
         return status_of_output(scaling_run(&o));
-    return o.hosts || o.hostfile ? hosts_run(&o) : job_run(&o);
+    return (o.hosts || o.hostfile) && !o.min_np ? hosts_run(&o) : job_run(&o);
 }

@@ -43,6 +43,11 @@ struct options {
     /* not 0: srun or mpirun has started this collrun for one of this many ranks */
     int is_within;
     const char *slots; /* the hosts' slots, if is_within (hosts_write_slots()) */
+    int is_far;        /* one of several collruns whose lines come together */
+    struct fleet
+        *fleet; /* the other hosts, if collrun itself reaches them; or NULL */
+    const char *rsh_agent;        /* a command, or NULL for ssh */
+    const char *discovery_script; /* or NULL */
     const char *scaling, *csv; /* "1,2,4" or NULL; the table's file */
     const char *models;        /* a table for each, "cnn,net"; or NULL */
     int n_rounds;              /* of scaling; 0: one */
@@ -73,6 +78,9 @@ int job_run(const struct options *options);
 int variables_take(struct options *options, const char *text);
 int variables_read(struct options *options, const char *path);
 
+/* Do ranks on other hosts get this variable?  `variable` is NAME=VALUE. */
+int variables_go_along(const struct options *options, const char *variable);
+
 /* Hand over to srun or mpirun; returns only an exit status for failure. */
 int hosts_run(const struct options *options);
 
@@ -93,15 +101,18 @@ void bind_to_core(int rank);
 /* One of the two streams of one rank. */
 struct stream {
     int fd;           /* the pipe's end, or -1 when it has ended */
-    int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
+    int rank; /* or STREAM_OF_OTHERS: lines of other hosts' ranks, as they come */
+    int target;       /* STDOUT_FILENO or STDERR_FILENO */
     int copy;         /* a file that gets a copy, or -1 */
     char *held; /* the beginning of an unfinished line; grows */
     size_t n_held, size; /* bytes in `held`, and allocated for it */
     int is_open; /* the line's beginning is already written */
 };
 
+#define STREAM_OF_OTHERS (-2)
+
 /* Begin a job with n ranks on this machine; `first` is the lowest. */
-void output_init(int is_plain, int first, int n);
+void output_init(const struct options *options, int first, int n);
 
 /* Return the exit status that the output demands: 0 if all was written, the status of
  * SIGPIPE if the reader has gone, else 1 after an error message. */

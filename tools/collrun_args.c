@@ -41,8 +41,9 @@ static const struct program_hint foreign[] = {
     {"network-interfaces", "say -x COLL_NET_INTERFACE=..."},
     {"network-interface", "say -x COLL_NET_INTERFACE=..."},
     {"start-timeout", "say -x COLL_TIMEOUT=..."},
-    {"host-discovery-script", "the hosts are fixed; see --hosts"},
-    {"ssh-port", "hosts are reached by srun or mpirun; see --hosts"},
+    {"ssh-port",
+     "with --min-np, say --rsh-agent \"ssh -p PORT\"; else hosts are "
+     "reached by srun or mpirun"},
     {"tee", "say --output-filename DIR"},
     {"redirects", "say --output-filename DIR"},
     {"log-dir", "say --output-filename DIR"},
@@ -296,6 +297,15 @@ static const struct program_option options[] = {
              "--max-num-proc",
      .least = 1, .most = MAX_RANKS},
     ALSO_LIMIT("max-num-proc", max_np),
+    {"host-discovery-script", 0, OPTION_TEXT, AT(discovery_script), "SCRIPT",
+     NULL,
+     .help =
+         "with --min-np: run this every second, which prints the hosts that "
+         "there are now, as lines HOST or HOST:RANKS; new ones get "
+         "processes, up to --max-np (default: any number)"},
+    {"rsh-agent", 0, OPTION_TEXT, AT(rsh_agent), "COMMAND", NULL,
+     .help = "with --min-np and hosts: start a collrun on each by COMMAND HOST "
+             "(default ssh)"},
     {.name = "", .help = "Measuring coll_train"},
     {"scaling", 0, OPTION_TEXT, AT(scaling), "N,N,...", NULL,
      .help = "run coll_train with each of these numbers of ranks, and print a "
@@ -313,6 +323,7 @@ static const struct program_option options[] = {
      .help = "print what this build can do; also -cb", .take = take_check},
     {"cb", 0, OPTION_CALL, 0, NULL, NULL, .help = NULL, .take = take_check},
     /* of collrun to itself */
+    {"is-far", 0, OPTION_SWITCH, AT(is_far), NULL, NULL, .help = NULL},
     {"within", 0, OPTION_INT, AT(is_within), "N", NULL, .help = NULL,
      .least = 1},
     ALSO("slots", OPTION_TEXT, AT(slots), "LIST"),
@@ -430,15 +441,22 @@ static int judge_choice(const struct options *o, int is_far)
 }
 
 /* May ranks be lost? */
-static int judge_limits(const struct options *o, int is_far)
+static int judge_limits(const struct options *o)
 {
-    if (!o->min_np && !o->max_np)
+    int is_far = o->hosts || o->hostfile || o->discovery_script;
+
+    if (!o->min_np && (o->discovery_script || o->rsh_agent))
+        complain("%s belongs to --min-np; say how few ranks may be left",
+                 o->discovery_script ? "--host-discovery-script"
+                                     : "--rsh-agent");
+    else if (o->rsh_agent && !is_far)
+        complain("--rsh-agent reaches hosts; name them by --hosts, --hostfile "
+                 "or --host-discovery-script");
+    else if (!o->min_np && !o->max_np)
         return 0;
-    if (!o->min_np)
+    else if (!o->min_np)
         complain("--max-np %d, but how few ranks may be left? say --min-np",
                  o->max_np);
-    else if (is_far)
-        complain("--min-np is for the ranks of one machine; leave --hosts out");
     else if (o->scaling)
         complain("--scaling says how many ranks; leave --min-np out");
     else
@@ -449,10 +467,11 @@ static int judge_limits(const struct options *o, int is_far)
 /* Check options that depend on each other. */
 static int judge(struct options *o)
 {
-    int is_far = o->hosts || o->hostfile;
+    int is_far = o->hosts || o->hostfile || o->discovery_script;
 
-    if (o->hosts && o->hostfile) {
-        complain("--hosts and --hostfile say the same; leave one out");
+    if (!!o->hosts + !!o->hostfile + !!o->discovery_script > 1) {
+        complain("--hosts, --hostfile and --host-discovery-script name the "
+                 "hosts; leave all but one out");
         return -1;
     }
     if (o->is_within)
@@ -486,7 +505,7 @@ static int judge(struct options *o)
             "how many ranks? say collrun -n 4 PROGRAM; see collrun --help");
         return -1;
     }
-    if (judge_limits(o, is_far))
+    if (judge_limits(o))
         return -1;
     if (!*o->command) {
         complain("no program to run; say collrun -n 4 PROGRAM ARGUMENTS");

@@ -26,6 +26,7 @@ struct place {
     enum {
         MEMBER,  /* a rank lives here */
         WAITING, /* a newcomer, which is no rank yet */
+        FRESH,   /* nobody was here yet */
         VACANT,  /* a process has failed; another one may be started */
         DONE,    /* a rank has ended with success */
         CLOSED   /* nobody is here, and nobody will be */
@@ -34,7 +35,7 @@ struct place {
 
 struct elastic {
     struct lobby *lobby;
-    int n;
+    int n, n_newcomers;
     struct place *places; /* [n] */
     int how;              /* of the failure that counts for the exit status */
     int is_new;           /* a process has ended since the last judgement */
@@ -71,6 +72,24 @@ void elastic_close(struct job *job)
 }
 
 int elastic_fd(const struct elastic *e) { return lobby_fd(e->lobby); }
+
+int elastic_add(struct elastic *e, int node, int first, int n)
+{
+    int end = first + n > e->n ? first + n : e->n;
+    struct place *places = realloc(e->places, (size_t)end * sizeof(*places));
+
+    if (!places) {
+        complain("out of memory");
+        return -1;
+    }
+    e->places = places;
+    for (int i = e->n; i < end; i++) /* another new node's, if not this one's */
+        places[i] = (struct place){.state = CLOSED};
+    for (int i = first; i < first + n; i++)
+        places[i] = (struct place){.node = node, .state = FRESH};
+    e->n = end;
+    return 0;
+}
 
 /* ---- what has happened ----------------------------------------------------- */
 
@@ -128,6 +147,7 @@ struct census {
     int n_members; /* ranks that live */
     int n_waiting; /* newcomers that live and are no ranks yet */
     int n_vacant;  /* places of dead ranks */
+    int n_fresh;   /* places where nobody was yet */
     int n_done;    /* ranks that have ended with success */
 };
 
@@ -138,8 +158,15 @@ static int is_waiting(const struct elastic *e, const struct place *p)
                                    lobby_has(e->lobby, p->newcomer));
 }
 
-static struct census count(const struct elastic *e)
+/* May something be started on this place's host? */
+static int is_open(const struct job *job, const struct place *p)
 {
+    return !job->nodes || !job->nodes->seats[p->node].is_unlisted;
+}
+
+static struct census count(const struct job *job)
+{
+    const struct elastic *e = job->elastic;
     struct census c = {0};
 
     for (int i = 0; i < e->n; i++) {
@@ -147,7 +174,8 @@ static struct census count(const struct elastic *e)
 
         c.n_waiting += is_waiting(e, p);
         c.n_members += p->state == MEMBER && !is_waiting(e, p);
-        c.n_vacant += p->state == VACANT;
+        c.n_vacant += p->state == VACANT && is_open(job, p);
+        c.n_fresh += p->state == FRESH && is_open(job, p);
         c.n_done += p->state == DONE;
     }
     return c;
@@ -158,7 +186,7 @@ static int n_to_come(const struct job *job, const struct census *c)
 {
     int n_left = job->restarts.most - job->restarts.n,
         n_free = job->restarts.max_np - c->n_members - c->n_waiting,
-        n = c->n_vacant < n_left ? c->n_vacant : n_left;
+        n = c->n_fresh + (c->n_vacant < n_left ? c->n_vacant : n_left);
 
     if (n > n_free)
         n = n_free;
@@ -186,11 +214,12 @@ static int are_enough(const struct job *job, const struct census *c)
 /* Have a newcomer started in this place. */
 static void fill(struct job *job, int place)
 {
-    struct place *p = &job->elastic->places[place];
-    struct due due;
+    struct elastic *e = job->elastic;
+    struct place *p = &e->places[place];
+    struct due due = {.newcomer = ++e->n_newcomers};
 
-    job->restarts.n++;
-    due = (struct due){.newcomer = job->restarts.n, .restart = job->restarts.n};
+    if (p->state == VACANT)
+        due.restart = ++job->restarts.n;
     p->newcomer = due.newcomer;
     p->state = WAITING;
     if (p->node)
@@ -199,10 +228,26 @@ static void fill(struct job *job, int place)
         job->ranks[place - job->first].due = due;
 }
 
+/* Have up to *n newcomers started in places of this kind. */
+static void fill_some(struct job *job, int state, int *n)
+{
+    struct elastic *e = job->elastic;
+
+    for (int i = 0; i<e->n && * n> 0; i++) {
+        const struct place *p = &e->places[i];
+
+        if ((int)p->state != state || !is_open(job, p) ||
+            (state == VACANT && job->restarts.n >= job->restarts.most))
+            continue;
+        fill(job, i);
+        --*n;
+    }
+}
+
 int elastic_judge(struct job *job, int *status)
 {
     struct elastic *e = job->elastic;
-    struct census c = count(e);
+    struct census c = count(job);
     int is_new = e->is_new, n = n_to_come(job, &c);
 
     e->is_new = 0;
@@ -214,11 +259,8 @@ int elastic_judge(struct job *job, int *status)
     *status = EXIT_SUCCESS;
     if (!c.n_members) /* newcomers that still wait end with the last rank */
         return 1;
-    for (int p = 0; p < e->n && n > 0; p++)
-        if (e->places[p].state == VACANT) {
-            fill(job, p);
-            n--;
-        }
+    fill_some(job, VACANT, &n); /* a rank is started again on its host */
+    fill_some(job, FRESH, &n);
     return 0;
 }
 
@@ -282,6 +324,9 @@ void elastic_start(struct job *job)
             continue;
         if (job_start_newcomer(job, r))
             tell(job, r);
+        else if (!restart)
+            complain("a newcomer (pid %d) takes the new place %d",
+                     (int)rank->pid, job->first + r);
         else
             complain("a newcomer (pid %d) takes the place of rank %d (restart "
                      "%d of %d)",

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define MOST_OF_ONE 100000
+/* of names and addresses, and of the user at a host */
+#define NAME_CHARACTERS                                                        \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%@"
 
 /* Read a positive whole number; 0 if text is none. */
 static int number(const char *text)
@@ -29,7 +32,7 @@ static int add(struct hosts *hosts, char *name, int n,
     int i = hosts->n_hosts - 1;
 
     n = n ? n : 1;
-    if (!*name || *name == '-')
+    if (!*name || *name == '-' || name[strspn(name, NAME_CHARACTERS)])
         return -1;
     while (i >= 0 && strcmp(hosts->host[i].name, name) != 0)
         i--;
@@ -138,28 +141,37 @@ static int read_line(char *line, struct hosts *hosts,
     return name ? add(hosts, name, n, options) : -1;
 }
 
+int hosts_read_lines(FILE *file, struct hosts *hosts,
+                     const struct options *options)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int rc = 0, n = 0;
+
+    while (!rc && getline(&line, &room, file) >= 0) {
+        rc = read_line(n++ ? line : skip_byte_order_mark(line), hosts, options);
+    }
+    free(line);
+    return rc ? n : 0;
+}
+
 static int read_file(const char *path, struct hosts *hosts,
                      const struct options *options)
 {
     FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t room = 0;
-    int rc = 0, n = 0;
+    int n;
 
     if (!file) {
         complain("cannot read --hostfile %s: %s", path, strerror(errno));
         return -1;
     }
-    while (!rc && getline(&line, &room, file) >= 0) {
-        rc = read_line(n++ ? line : skip_byte_order_mark(line), hosts, options);
-    }
-    if (rc)
+    n = hosts_read_lines(file, hosts, options);
+    if (n)
         complain("%s, line %d: it must be HOST, HOST:N or HOST slots=N, where "
                  "HOST may be [fd00::1]",
                  path, n);
-    free(line);
     fclose(file);
-    return rc;
+    return n ? -1 : 0;
 }
 
 /* Keep the first n ranks: drop further ranks of the last host, and later hosts. */
@@ -176,9 +188,12 @@ static void cut(struct hosts *hosts, int n)
     hosts->n_ranks = n;
 }
 
-static int judge(struct hosts *hosts, const struct options *options)
+int hosts_cut(struct hosts *hosts, const struct options *options)
 {
-    const char *which = options->hosts ? "--hosts" : "--hostfile";
+    const char *which = options->hosts      ? "--hosts"
+                        : options->hostfile ? "--hostfile"
+                                            : options->discovery_script;
+    int most = options->n ? options->n : options->max_np;
 
     if (!hosts->n_hosts) {
         complain("%s names no host", which);
@@ -199,8 +214,8 @@ static int judge(struct hosts *hosts, const struct options *options)
                  options->n, which, hosts->n_ranks);
         return -1;
     }
-    if (options->n)
-        cut(hosts, options->n);
+    if (most && most < hosts->n_ranks)
+        cut(hosts, most);
     return 0;
 }
 
@@ -216,5 +231,5 @@ int hosts_read(const struct options *options, struct hosts *hosts)
     }
     if (!rc && hosts->n_hosts)
         rc = hosts_choose(options, hosts);
-    return rc ? rc : judge(hosts, options);
+    return rc ? rc : hosts_cut(hosts, options);
 }

@@ -5,6 +5,8 @@
 
 #include "tools/collrun.h"
 
+#include <stdio.h>
+
 #define MAX_HOSTS 4096
 
 struct host {
@@ -28,6 +30,13 @@ struct hosts {
  * Result:    0, or -1 after an error message.
  */
 int hosts_read(const struct options *options, struct hosts *hosts);
+
+/* Read lines of a host file; 0, or the number of the line that is wrong. */
+int hosts_read_lines(FILE *file, struct hosts *hosts,
+                     const struct options *options);
+
+/* Cut a list to the ranks with which the job begins; 0, or -1 after an error message. */
+int hosts_cut(struct hosts *hosts, const struct options *options);
 
 /* Apply --include or --exclude; 0, or -1 after an error message. */
 int hosts_choose(const struct options *options, struct hosts *hosts);

@@ -187,6 +187,9 @@ static void take_news(struct job *job, const struct nodes_news *news)
     if (news->what == NEWS_START && news->first >= job->first &&
         news->first < job->first + job->n)
         job->ranks[news->first - job->first].due = news->due;
+    if (news->what == NEWS_JOIN && job->elastic &&
+        elastic_add(job->elastic, news->node, news->first, news->n))
+        begin_end(job, EXIT_FAILURE, GRACE);
     if (news->what == NEWS_FAIL && job->elastic)
         lose_node(job, news->node);
     else if (news->what == NEWS_FAIL)
@@ -234,6 +237,8 @@ static void await_ended(struct job *job)
     while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
         if (pid == job->guard.pid)
             job->guard.pid = -1;
+        if (job->nodes)
+            nodes_take_end(job->nodes, pid, how);
         for (int r = 0; r < job->n; r++)
             if (job->ranks[r].pid == pid) {
                 job->ranks[r].how = how;
@@ -272,14 +277,22 @@ static void reap(struct job *job)
 
 /* ---- the loop ----------------------------------------------------------- */
 
+/* The earlier of two times; 0 is none. */
+static double sooner(double a, double b)
+{
+    return a <= 0 || (b > 0 && b < a) ? b : a;
+}
+
 static int time_left(const struct job *job)
 {
     double next = job->end ? job->next : job->deadline, left;
 
     if (job->is_over)
         next = job->next;
-    else if (job->ended.look > 0 && (next <= 0 || job->ended.look < next))
-        next = job->ended.look;
+    else
+        next = sooner(next, job->ended.look);
+    if (job->nodes)
+        next = sooner(next, nodes_next(job->nodes));
     if (next <= 0)
         return -1;
     left = next - now();
@@ -303,14 +316,30 @@ static void act_on_time(struct job *job)
     }
 }
 
-/* Wait for an event and act on it; returns the number of open streams. */
-static int turn(struct job *job)
+/* Have a place for each descriptor that may be waited for. */
+static int have_fds(struct job *job)
 {
-    struct pollfd *fds = job->fds;
-    struct signalfd_siginfo info;
-    struct nodes_news news;
-    int n_open = 0, n = 1;
+    int most = 2 * job->n + 2 + (job->nodes ? nodes_most_fds(job->nodes) : 0);
+    struct pollfd *fds = job->polled.fds;
 
+    if (most <= job->polled.most)
+        return 0;
+    fds = realloc(fds, (size_t)most * sizeof(*fds));
+    if (!fds)
+        return -1;
+    job->polled = (struct polled){fds, most};
+    return 0;
+}
+
+/* Wait until something comes; polled.fds[i + 1] tells of stream i. */
+static void await_event(struct job *job)
+{
+    struct pollfd *fds;
+    int n = 1;
+
+    if (have_fds(job))
+        return;
+    fds = job->polled.fds;
     fds[0] = (struct pollfd){.fd = job->signals.fd, .events = POLLIN};
     for (int i = 0; i < job->n_streams; i++)
         fds[n++] = (struct pollfd){.fd = job->streams[i].fd, .events = POLLIN};
@@ -323,8 +352,18 @@ static int turn(struct job *job)
     job->is_idle = n == 0 || (n < 0 && errno != EINTR);
     if (n < 0 && job->is_idle)
         complain("poll: %s", strerror(errno));
+}
+
+/* Wait for an event and act on it; returns the number of open streams. */
+static int turn(struct job *job)
+{
+    struct signalfd_siginfo info;
+    struct nodes_news news;
+    int n_open = 0;
+
+    await_event(job);
     for (int i = 0; i < job->n_streams; i++) {
-        if (fds[i + 1].revents && stream_pump(&job->streams[i]))
+        if (job->polled.fds[i + 1].revents && stream_pump(&job->streams[i]))
             begin_end(job, 128 + SIGPIPE, 0); /* nobody reads us any more */
         n_open += job->streams[i].fd >= 0;
     }
@@ -406,13 +445,11 @@ static void take_signals(struct signals *signals)
 
 static int allocate(struct job *job)
 {
-    size_t n = (size_t)job->n,
-           n_nodes = job->nodes ? (size_t)job->nodes->n_nodes : 0;
+    size_t n = (size_t)job->n;
 
     job->ranks = calloc(n, sizeof(*job->ranks));
     job->streams = calloc(2 * n, sizeof(*job->streams));
-    job->fds = calloc(2 * n + 2 + n_nodes, sizeof(*job->fds));
-    if (job->ranks && job->streams && job->fds)
+    if (job->ranks && job->streams && !have_fds(job))
         return 0;
     complain("out of memory");
     return -1;
@@ -471,7 +508,7 @@ static int run_once(struct job *job, const struct options *options)
     int status = EXIT_FAILURE;
 
     files_init(options->output_folder, job->size);
-    output_init(options->is_plain, job->first, job->n);
+    output_init(options, job->first, job->n);
     if (!allocate(job))
         status = job_start(job, options);
     if (!status) {
@@ -479,13 +516,13 @@ static int run_once(struct job *job, const struct options *options)
         status = end_status(job);
     }
     job_clean(job);
-    if (job->nodes && job->fds)
+    if (job->nodes && job->polled.fds)
         status = settle(job, status);
     ended_close(job);
     elastic_close(job);
     free(job->ranks);
     free(job->streams);
-    free(job->fds);
+    free(job->polled.fds);
     return status;
 }
 
@@ -556,14 +593,14 @@ int job_run(const struct options *options)
 
     if (!can_wait() || place_name_run(options, job.setting.run_id))
         return EXIT_FAILURE;
+    tree_adopt();
     status = place_find(&job, options);
     if (status)
         return status;
     if (options->timeout > 0)
         job.deadline = now() + options->timeout;
     take_signals(&job.signals);
-    tree_adopt();
-    run_often(&job, options, &status);
+    run_often(&job, job.options, &status);
     if (job.signals.fd >= 0)
         close(job.signals.fd);
     nodes_close(job.nodes);

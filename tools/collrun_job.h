@@ -54,6 +54,12 @@ struct restarts {
     int min_np, max_np;
 };
 
+/* Scratch for what is waited for. */
+struct polled {
+    struct pollfd *fds; /* [most] */
+    int most;
+};
+
 /* What every rank is told. */
 struct setting {
     pid_t parent;  /* of the ranks: this process */
@@ -73,7 +79,7 @@ struct job {
     struct nodes *nodes;       /* other machines' collruns, or NULL */
     struct rank *ranks;     /* [n] */
     struct stream *streams; /* [2 n], none for a single rank */
-    struct pollfd *fds;     /* [2 n + 2 + nodes], scratch */
+    struct polled polled;
     char mark[TREE_MARK]; /* marks the job's processes */
     struct guard guard;
     struct signals signals;
@@ -134,6 +140,10 @@ void elastic_hear(struct elastic *elastic);
 
 /* The process in this place of the job has ended; how: waitpid()'s status. */
 void elastic_left(struct elastic *elastic, int place, int how);
+
+/* A node has come, with n places for newcomers from `first` on; 0, or -1 after an error
+ * message. */
+int elastic_add(struct elastic *elastic, int node, int first, int n);
 
 /* A node is gone, or ends its ranks: they count as dead, and nobody takes their
  * places. */

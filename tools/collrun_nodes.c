@@ -3,6 +3,8 @@
  * how they meet. */
 #include "tools/collrun_nodes.h"
 #include "tools/collrun.h"
+#include "tools/collrun_fleet.h"
+#include "tools/collrun_serve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,19 +30,18 @@ static void tell_all(struct nodes *nodes, const char *word)
         coll__words_put(&nodes->seats[i].link, word);
 }
 
-void nodes_go(struct nodes *nodes)
+void nodes_go(struct nodes *nodes, int node)
 {
     const struct order *o = &nodes->order;
+    struct seat *seat = &nodes->seats[node];
     char word[COLL__WORD];
 
-    for (int i = 1; i < nodes->n_nodes; i++) {
-        snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %d %d %s", i,
-                 nodes->seats[i].first, o->size, o->root_port, o->master_port,
-                 o->lobby_port, o->n_restarts, o->max_restarts, o->min_np,
-                 o->secret);
-        coll__words_put(&nodes->seats[i].link, word);
-        nodes->seats[i].is_done = nodes->seats[i].link.fd < 0;
-    }
+    snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %d %d %d %s", node,
+             nodes->n_nodes, seat->first, o->size, o->root_port, o->master_port,
+             o->lobby_port, o->n_restarts, o->max_restarts, o->min_np,
+             o->secret);
+    coll__words_put(&seat->link, word);
+    seat->is_done = seat->link.fd < 0;
     explicit_bzero(word, sizeof(word));
 }
 
@@ -111,9 +112,26 @@ int nodes_fds(const struct nodes *nodes, struct pollfd *fds)
     for (int i = first_other(nodes); i <= last_other(nodes); i++)
         fds[n++] =
             (struct pollfd){.fd = nodes->seats[i].link.fd, .events = POLLIN};
-    if (nodes->listen_fd >= 0)
-        fds[n++] = (struct pollfd){.fd = nodes->listen_fd, .events = POLLIN};
+    n += serve_fds(nodes, fds + n);
+    if (nodes->fleet)
+        n += fleet_fds(nodes, fds + n);
     return n;
+}
+
+int nodes_most_fds(const struct nodes *nodes)
+{
+    return 3 * nodes->n_nodes + SERVE_GUESTS + 2;
+}
+
+double nodes_next(const struct nodes *nodes)
+{
+    return nodes->fleet && !nodes->is_told ? fleet_next(nodes) : 0;
+}
+
+void nodes_take_end(struct nodes *nodes, pid_t pid, int how)
+{
+    if (nodes->fleet)
+        fleet_take_end(nodes, pid, how);
 }
 
 /* A lost node cannot come back, so the job is not restarted. */
@@ -123,7 +141,7 @@ static int lose(struct nodes *nodes, int i, struct nodes_news *news)
     int was_done = seat->is_done;
 
     coll__words_close(&seat->link);
-    seat->is_done = 1;
+    seat->is_done = seat->is_gone = 1;
     nodes->decision = NODES_END;
     nodes->status = EXIT_FAILURE;
     if (was_done && !nodes->order.node)
@@ -138,10 +156,10 @@ static int lose(struct nodes *nodes, int i, struct nodes_news *news)
 
 int nodes_read_order(const char *word, struct order *o)
 {
-    return sscanf(word, "go %d %d %d %d %d %d %d %d %d %64s", &o->node,
-                  &o->first, &o->size, &o->root_port, &o->master_port,
-                  &o->lobby_port, &o->n_restarts, &o->max_restarts, &o->min_np,
-                  o->secret) == 10
+    return sscanf(word, "go %d %d %d %d %d %d %d %d %d %d %64s", &o->node,
+                  &o->n_nodes, &o->first, &o->size, &o->root_port,
+                  &o->master_port, &o->lobby_port, &o->n_restarts,
+                  &o->max_restarts, &o->min_np, o->secret) == 11
                ? 0
                : -1;
 }
@@ -183,16 +201,36 @@ static int take(struct nodes *nodes, int i, const char *word,
     return 0;
 }
 
+/* Serve the nodes that come late, and the agents: 1 if a node has come. */
+static int hear_others(struct nodes *nodes, struct nodes_news *news)
+{
+    if (nodes->fleet)
+        fleet_pump(nodes);
+    if (nodes->is_told) /* the job ends */
+        return 0;
+    serve_guests(nodes);
+    if (nodes->fleet)
+        fleet_look(nodes);
+    for (int i = 1; i < nodes->n_nodes && !nodes->order.node; i++) {
+        struct seat *seat = &nodes->seats[i];
+
+        if (!seat->is_new)
+            continue;
+        seat->is_new = 0;
+        *news = (struct nodes_news){
+            .what = NEWS_JOIN, .node = i, .first = seat->first, .n = seat->n};
+        return 1;
+    }
+    return 0;
+}
+
 int nodes_hear(struct nodes *nodes, struct nodes_news *news)
 {
     char word[COLL__WORD];
-    int fd, is_there;
+    int is_there;
 
-    while (nodes->listen_fd >= 0 &&
-           (fd = accept4(nodes->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        nodes_turn_away(fd);
-        close(fd);
-    }
+    if (hear_others(nodes, news))
+        return 1;
     for (int i = first_other(nodes); i <= last_other(nodes); i++)
         while (nodes->seats[i].link.fd >= 0 &&
                nodes->decision !=

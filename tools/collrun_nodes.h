@@ -34,7 +34,9 @@
 
 /* What a node is told to start. */
 struct order {
-    int node, first, size; /* its number, its first rank, the number of all ranks */
+    /* its number, and that of the nodes; its first rank, and the number of all ranks.
+     * From rank `size` on, there are places for newcomers alone. */
+    int node, n_nodes, first, size;
     int root_port, master_port,
         lobby_port; /* lobby_port 0: there is no lobby */
     int n_restarts, max_restarts, min_np;
@@ -47,14 +49,22 @@ struct seat {
     char where[64]; /* its address */
     int first, n;   /* its ranks */
     int is_done;    /* its ranks have ended; 1 for an empty seat */
+    int is_gone;    /* its node was lost, or could not be started */
+    int has_come, is_new; /* is_new: the job does not know of it yet */
+    int is_unlisted;      /* nothing more is to be started there */
+    const char *host;     /* with a fleet, the host's name */
+    struct agent *agent;  /* what started the collrun there, or NULL */
 };
 
 struct nodes {
-    int n_nodes, n; /* this node's ranks */
+    int n_nodes, n; /* n: this node's ranks */
+    int n_places;   /* of all nodes that have come; 0 while they meet */
     char host[256]; /* the endpoint, as given to this node */
     int port;
     unsigned char key[COLL__SECRET_BYTES];
     int listen_fd;      /* node 0's */
+    struct reception *reception; /* node 0's, while nodes may come */
+    struct fleet *fleet; /* node 0's, if it reaches the hosts by agents */
     struct seat *
         seats; /* [n_nodes]; nodes other than 0 use only node 0's, whose own has
                            no link */
@@ -69,7 +79,7 @@ enum { NODES_UNDECIDED, NODES_END, NODES_AGAIN };
 
 /* News from another node that the job must act on. */
 struct nodes_news {
-    enum { NEWS_FAIL, NEWS_ENDED, NEWS_LEFT, NEWS_START } what;
+    enum { NEWS_FAIL, NEWS_ENDED, NEWS_LEFT, NEWS_START, NEWS_JOIN } what;
     int node; /* whose it is */
     const char *where;
     int status, signal,
@@ -77,6 +87,7 @@ struct nodes_news {
     int first, n,
         how; /* these ranks have ended or left, and how (waitpid()'s status) */
     struct due due; /* NEWS_START: who is to take the place `first` */
+    /* NEWS_JOIN: the node has come, with n places from `first` on */
 };
 
 /* Meet the other nodes.
@@ -88,24 +99,29 @@ int nodes_meet(const struct options *options, const char *run_id,
                struct nodes **nodes);
 void nodes_close(struct nodes *nodes);
 
-/* Listen at the endpoint's address; for port 0 the kernel chooses a port.  -1: errno says
- * why not. */
-int nodes_listen(const struct nodes *nodes, int port);
-
-/* Reject clients that come after the job has all its nodes. */
-void nodes_turn_away(int fd);
+/* Return how long nodes wait for each other (s). */
+double nodes_patience(void);
 
 /* Read a "go": 0, or -1 when it is none. */
 int nodes_read_order(const char *word, struct order *order);
 
-/* node 0: tell all nodes to start their ranks by `order`, each with its own number. */
-void nodes_go(struct nodes *nodes);
+/* node 0: tell a node to start its ranks by `order`, with its own number. */
+void nodes_go(struct nodes *nodes, int node);
 
-/* Fill in the descriptors to poll; returns their number, n_nodes at most. */
+/* Return how many descriptors nodes_fds() fills in at most. */
+int nodes_most_fds(const struct nodes *nodes);
+
+/* Fill in the descriptors to poll; returns their number. */
 int nodes_fds(const struct nodes *nodes, struct pollfd *fds);
 
 /* Read received words: 1 there is news for the job; 0 nothing more. */
 int nodes_hear(struct nodes *nodes, struct nodes_news *news);
+
+/* Return when nodes_hear() has something to do even if nothing comes (s), or 0. */
+double nodes_next(const struct nodes *nodes);
+
+/* A child of this collrun has ended: it may be an agent. */
+void nodes_take_end(struct nodes *nodes, pid_t pid, int how);
 
 /* Tell all other nodes that the ranks here end, and why. */
 void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart);

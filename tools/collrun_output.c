@@ -30,12 +30,14 @@ static struct {
     } target[3];
 } output;
 
-void output_init(int is_plain, int first, int n)
+void output_init(const struct options *options, int first, int n)
 {
     memset(&output, 0, sizeof(output));
-    output.is_plain = is_plain;
-    for (int i = 0; i < 3; i++)
+    output.is_plain = options->is_plain;
+    for (int i = 0; i < 3; i++) {
         output.target[i].first_rank = -1;
+        output.target[i].is_many = options->is_far; /* or will be */
+    }
     if (n > 1 && !files_are_wanted() && isatty(STDOUT_FILENO))
         output.target[STDOUT_FILENO].first_rank =
             first; /* it speaks for itself */
@@ -93,7 +95,8 @@ static int end_open_line(const struct stream *s)
 /* Write the prefix of this rank's lines; returns its length. */
 static size_t begin_line(const struct stream *s, char *prefix, size_t len)
 {
-
+    if (s->rank == STREAM_OF_OTHERS)
+        return 0;
     if (output.target[s->target].first_rank < 0)
         output.target[s->target].first_rank = s->rank;
     if (output.target[s->target].first_rank != s->rank)

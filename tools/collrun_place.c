@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_place.c - the run's name, and which of the job's ranks start on this machine. */
+#include "tools/collrun_fleet.h"
 #include "tools/collrun_hosts.h"
 #include "tools/collrun_job.h"
 #include "tools/collrun_nodes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +83,26 @@ static int find_place_among_nodes(struct job *job,
     return 0;
 }
 
+/* Start a collrun on each other host.  The options are those of node 0 then. */
+static int find_place_of_fleet(struct job *job, const struct options *options)
+{
+    struct fleet *fleet;
+    int status = fleet_plan(options, job->setting.run_id, &fleet);
+
+    if (status)
+        return status;
+    job->options = fleet_options(fleet);
+    job->n = job->options->n;
+    return find_place_among_nodes(job, job->options);
+}
+
 /* Do --min-np and --max-np allow for the ranks with which the job begins? */
 static int judge_limits(struct job *job)
 {
     struct restarts *r = &job->restarts;
 
     if (!r->max_np)
-        r->max_np = job->size;
+        r->max_np = job->options->discovery_script ? INT_MAX : job->size;
     if (!r->min_np || (r->min_np <= job->size && job->size <= r->max_np))
         return 0;
     complain("--min-np %d, %d ranks, --max-np %d: each must be no larger than "
@@ -105,7 +120,11 @@ int place_find(struct job *job, const struct options *options)
     job->restarts.max_np = options->max_np;
     if (options->is_within)
         return find_place_within(job, options);
-    if (options->endpoint_host) {
+    if (options->hosts || options->hostfile || options->discovery_script) {
+        status = find_place_of_fleet(job, options);
+        if (status)
+            return status;
+    } else if (options->endpoint_host) {
         status = find_place_among_nodes(job, options);
         if (status || job->nodes->order.node)
             return status;

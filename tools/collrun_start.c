@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_start.c - make the processes of a job: the guard, then the ranks with
  * their variables, pipes and the root's socket. */
+#include "tools/collrun_endpoint.h"
 #include "tools/collrun_job.h"
 #include "tools/collrun_nodes.h"
 
@@ -132,17 +133,14 @@ static void write_address(char where[300], const struct nodes *nodes, int port)
  * -1. */
 static int listen_for_ranks(const struct job *job, int *port, char where[300])
 {
-    struct sockaddr_in6 six;
-    socklen_t len = sizeof(six);
     int fd;
 
     if (!job->nodes)
         return listen_at_loopback(where);
-    fd = nodes_listen(job->nodes, 0);
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&six, &len) ||
-        fcntl(fd, F_SETFL, 0))
+    fd = endpoint_listen(job->nodes->host, 0);
+    if (fd < 0 || fcntl(fd, F_SETFL, 0))
         return -1;
-    *port = ntohs(six.sin6_port); /* at the same place in both */
+    *port = endpoint_port(fd);
     write_address(where, job->nodes, *port);
     return fd;
 }
@@ -170,7 +168,9 @@ static void give_order(const struct job *job, struct order *order)
     order->max_restarts = job->restarts.most;
     order->min_np = job->restarts.min_np;
     snprintf(order->secret, sizeof(order->secret), "%s", job->setting.secret);
-    nodes_go(job->nodes);
+    order->n_nodes = job->nodes->n_nodes;
+    for (int i = 1; i < job->nodes->n_nodes; i++)
+        nodes_go(job->nodes, i);
 }
 
 /* Another node: start by node 0's order. */
@@ -233,8 +233,8 @@ static void set_for_others(const struct setting *setting, const struct job *job,
         {"GROUP_RANK", nodes ? nodes->order.node : 0},
         {"NODE_RANK", nodes ? nodes->order.node : 0},
         {"CROSS_RANK", nodes ? nodes->order.node : 0},
-        {"GROUP_WORLD_SIZE", nodes ? nodes->n_nodes : 1},
-        {"CROSS_SIZE", nodes ? nodes->n_nodes : 1},
+        {"GROUP_WORLD_SIZE", nodes ? nodes->order.n_nodes : 1},
+        {"CROSS_SIZE", nodes ? nodes->order.n_nodes : 1},
     };
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -355,7 +355,7 @@ static void become_rank(const struct job *job, const struct options *options,
 static int open_streams(struct job *job, int rank, int out[2])
 {
     out[0] = out[1] = -1;
-    if (job->n == 1 && !files_are_wanted())
+    if (job->n == 1 && !files_are_wanted() && !job->options->is_far)
         return 0; /* the one rank has our own */
     for (int i = 0; i < 2; i++) {
         struct stream *s = &job->streams[2 * rank + i];
@@ -465,10 +465,17 @@ int job_start_newcomer(struct job *job, int r)
     return status;
 }
 
+/* This node has come late: newcomers will take its places. */
+static void leave_places_empty(struct job *job)
+{
+    for (int r = 0; r < job->n; r++)
+        job->ranks[r] = (struct rank){.pid = -1, .has_ended = 1, .is_told = 1};
+}
+
 int job_start(struct job *job, const struct options *options)
 {
     struct setting *setting = &job->setting;
-    int status;
+    int status = 0;
 
     setting->parent = getpid();
     setting->root_fd = -1;
@@ -481,7 +488,10 @@ int job_start(struct job *job, const struct options *options)
         return EXIT_FAILURE;
     }
     ended_open(job);
-    status = start_ranks(job, options, setting);
+    if (job->first < job->size)
+        status = start_ranks(job, options, setting);
+    else
+        leave_places_empty(job);
     if (setting->root_fd >= 0)
         close(setting->root_fd);
     setting->root_fd = -1;

@@ -115,6 +115,17 @@ void tree_adopt(void)
 
 void tree_spare(pid_t pid) { spared = pid; }
 
+void tree_leave(void)
+{
+    sigset_t none;
+
+    setsid();
+    setenv(TREE_VARIABLE, "none", 1);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+}
+
 /* Is the process a descendant of the caller, which adopts them? */
 static int is_adopted(pid_t pid)
 {

@@ -20,6 +20,10 @@ void tree_adopt(void);
 /* This child does not belong to the job; 0: each does. */
 void tree_spare(pid_t pid);
 
+/* In a new process that does not belong to the job: neither does what it starts.  It gets a
+ * session of its own, without a terminal, and the usual signals. */
+void tree_leave(void);
+
 /* Send the signal to each process of the job, except the caller.
  *
  * Result:    the number of such processes.

@@ -32,6 +32,19 @@ int variables_take(struct options *o, const char *text)
     return -1;
 }
 
+/* Those of libcoll, and PATH, which is needed to find a program given by its name. */
+int variables_go_along(const struct options *o, const char *variable)
+{
+    size_t len = strcspn(variable, "=");
+
+    for (int i = 0; i < o->n_variables; i++)
+        if (strlen(o->variables[i]) == len &&
+            !strncmp(o->variables[i], variable, len))
+            return 1;
+    return !strncmp(variable, "COLL_", 5) || !strncmp(variable, "UCX_", 4) ||
+           !strncmp(variable, "PATH=", 5);
+}
+
 /* Strip the space around a line; VALUE is not changed otherwise. */
 static char *strip(char *line)
 {

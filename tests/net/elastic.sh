@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# elastic.sh - collrun --min-np over several hosts: ranks that die are replaced on their
-# hosts, and hosts that vanish are done without.
+# elastic.sh - collrun --min-np over several hosts, with a collrun on each or with one that
+# starts the others: ranks that die are replaced on their hosts, hosts that vanish are done
+# without, and a script names hosts that come and go.
 . "${srcdir:-.}/tests/net/world.sh"
 hosts_up 3
 collrun=$PWD/tools/collrun
@@ -84,8 +85,124 @@ vanish() {
 kill_collrun() { kill -KILL "$(cat "$dir/killed-h2")"; }
 cut_off() { "$net/hosts" link "$folder" h3 down; }
 
+# ---- one collrun starts those of the other hosts
+
+# start JOB OPTION... -- STEPS SIZE [RANK:STEP]...: the loop, by a collrun on h1.
+start() {
+    job=$1
+    shift
+    options=
+    while [ "$1" != -- ]; do options="$options $1" && shift; done
+    shift
+    # shellcheck disable=SC2086
+    node h1 "$job" "$collrun" --rdzv-id "$job" --rsh-agent "$dir/ssh" -x LD_LIBRARY_PATH \
+        $options "$dir/rank" "$@"
+}
+
+# As ssh does it: nothing goes along but what is told.
+cat > "$dir/ssh" << END
+#!/bin/sh
+exec env -i TEST_HOSTS="$folder" HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin "$net/rsh" "\$@"
+END
+cat > "$dir/hosts" << END
+#!/bin/sh
+cat "$dir/list"
+END
+chmod +x "$dir/ssh" "$dir/hosts"
+
+agents() {
+    start agents -H h2:2,h1:2,h3:1 --min-np 3 --max-restarts 3 -- 30 5 0:5 2:10 4:15
+    all_ended
+    judge "--hosts: ranks are replaced on their hosts" agents all_say agents \
+        'takes the place of rank 0' 1 'takes the place of rank 2' 1 \
+        'takes the place of rank 4' 1 'takes the place of rank . (restart 3 of 3)' 1 \
+        '^\[[013]\] rank . of 5 in place [01] has ended, from the beginning' 2 \
+        'has ended, a newcomer' 3 '^status 0' 1
+    export END="$dir/lost-end"
+    start lost -H h1:2,h2:2,h3:1 --min-np 2 -- 10 3
+    await 60 has_line 'all have begun' lost
+    await 60 test -s "$dir/lost-h2"
+    kill -KILL "$(cat "$dir/lost-h2")"
+    await 60 has_line 'the 2 ranks of node 1 (.*) are done without' lost
+    : > "$END"
+    all_ended
+    judge "--hosts: a host's collrun is killed" lost all_say lost \
+        'of 3 in place . has ended, from the beginning' 3 '^status 0' 1
+    unset END
+}
+
+come() {
+    echo h1:2 > "$dir/list"
+    start come --host-discovery-script "$dir/hosts" --min-np 2 --max-np 5 -- 10 5
+    await 60 has_line 'all have begun' come
+    printf '%s\n' h1:2 h2:2 'h3 slots=2' > "$dir/list.new" && mv "$dir/list.new" "$dir/list"
+    all_ended
+    judge "new hosts get ranks up to --max-np" come all_say come \
+        'h2 is a new host, for 2 ranks' 1 'h3 is a new host, for 2 ranks' 1 \
+        'a newcomer (pid [0-9]*) takes the new place' 3 \
+        'rank . of 5 in place . has ended, from the beginning' 2 \
+        'rank . of 5 in place . has ended, a newcomer' 3 '^status 0' 1
+}
+
+go() {
+    printf '%s\n' h1:2 h2:2 > "$dir/list"
+    export END="$dir/go-end"
+    start go --host-discovery-script "$dir/hosts" --min-np 2 --max-restarts 9 -- 10 3
+    await 60 has_line 'all have begun' go
+    echo h1:2 > "$dir/list.new" && mv "$dir/list.new" "$dir/list"
+    await 60 has_line 'h2 is no longer among the hosts' go
+    kill -KILL "$(cat "$dir/go-3")"
+    await 60 has_line 'rank 3 (pid [0-9]*) was killed' go
+    : > "$END"
+    all_ended
+    unset END
+    judge "nothing is started on a host that is gone from the list" go all_say go \
+        'takes the place' 0 'rank . of 3 in place . has ended, from the beginning' 3 \
+        '^status 0' 1
+}
+
+# wrong PATTERN STATUS OPTION...: collrun says so at once.
+wrong() {
+    pattern=$1 status=$2
+    shift 2
+    node h1 wrong env COLL_TIMEOUT=2 "$collrun" --min-np 2 "$@" true
+    all_ended
+    judge "wrong: $pattern" wrong all_say wrong "$pattern" 1 "^status $status" 1
+}
+
+wrongs() {
+    : > "$dir/plain"
+    for what in 'exit 3' 'echo hello world' 'echo h1:many' 'echo h1:1' 'true' 'echo h3:2' \
+        'kill -9 $$'; do
+        name=$(echo "$what" | tr -dc 'a-z0-9')
+        printf '#!/bin/sh\n%s\n' "$what" > "$dir/$name"
+        chmod +x "$dir/$name"
+    done
+    wrong 'host-discovery-script /none: No such file' 2 --host-discovery-script /none
+    wrong 'it is not executable; chmod +x it' 2 --host-discovery-script "$dir/plain"
+    wrong 'it is no file' 2 --host-discovery-script "$dir"
+    wrong 'exit3: it exited with status 3' 1 --host-discovery-script "$dir/exit3"
+    wrong 'kill9: it was killed by signal 9' 1 --host-discovery-script "$dir/kill9"
+    wrong 'line 1 of what it prints is not HOST or HOST:SLOTS' 1 \
+        --host-discovery-script "$dir/echohelloworld"
+    wrong 'line 1 of what it prints is not HOST or HOST:SLOTS' 1 \
+        --host-discovery-script "$dir/echoh1many"
+    wrong 'named hosts only for 1 of 2 ranks within 2 s' 1 --host-discovery-script "$dir/echoh11"
+    wrong 'it named no hosts for 0 of 2 ranks within 2 s' 1 --host-discovery-script "$dir/true"
+    wrong 'collrun runs on one of the hosts, and h1 is none' 2 \
+        --host-discovery-script "$dir/echoh32"
+    wrong 'leave all but one out' 2 --host-discovery-script "$dir/true" -H h1:2
+    wrong 'no collrun could be started on h2: .* status 1' 1 -H h1:1,h2:1 --rsh-agent false
+    wrong 'cannot run /none: No such file' 1 -H h1:1,h2:1 --rsh-agent /none
+    wrong 'each must be no larger than the next' 2 -H h1:1
+}
+
 ranks_die
 vanish "a host's collrun is killed" killed 3102 kill_collrun
+agents
+come
+go
+wrongs
 vanish "a host is cut off" cut 3103 cut_off
 judge "the host that is cut off ends its ranks" cut grep -q 'node 0 (.*) is gone' "$dir/cut.h3"
 the_end
