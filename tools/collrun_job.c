@@ -415,34 +415,6 @@ static void watch(struct job *job)
     ended_all(job);
 }
 
-static int is_ignored(int signal)
-{
-    struct sigaction now;
-
-    return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
-}
-
-/* The batch system sends SIGUSR1 when time runs out, so that ranks save and exit. */
-static void take_signals(struct signals *signals)
-{
-    static const int taken[] = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM,
-                                SIGHUP,  SIGQUIT, SIGTSTP};
-    const struct sigaction usual = {.sa_handler = SIG_DFL},
-                           ignored = {.sa_handler = SIG_IGN};
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-        if (!is_ignored(taken[i])) /* by nohup, or a shell's trap */
-            sigaddset(&set, taken[i]);
-    sigprocmask(SIG_BLOCK, &set, &signals->mask);
-    sigaction(SIGCHLD, &usual,
-              &signals->child); /* else none can be waited for */
-    sigaction(SIGPIPE, &ignored, &signals->pipe);
-    signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static int allocate(struct job *job)
 {
     size_t n = (size_t)job->n;
@@ -599,7 +571,7 @@ int job_run(const struct options *options)
         return status;
     if (options->timeout > 0)
         job.deadline = now() + options->timeout;
-    take_signals(&job.signals);
+    signals_take(&job.signals);
     run_often(&job, job.options, &status);
     if (job.signals.fd >= 0)
         close(job.signals.fd);

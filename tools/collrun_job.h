@@ -99,6 +99,14 @@ struct job {
  * name.  0, or -1 after an error message. */
 int place_name_run(const struct options *options, char name[PLACE_RUN_ID]);
 
+/* Take the signals of a job.  The batch system sends SIGUSR1 when time runs out, so that
+ * ranks save and exit. */
+void signals_take(struct signals *signals);
+
+/* In a new rank: set its signals.  A SIGUSR2 that comes before libcoll handles it must not
+ * end the rank. */
+void signals_give_back(const struct signals *signals);
+
 /* Meet the other nodes, if any, and learn which ranks to start here; 0, or the exit
  * status. */
 int place_find(struct job *job, const struct options *options);

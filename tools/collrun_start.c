@@ -302,20 +302,6 @@ static int has_terminal(int rank)
     return !rank && !files_are_wanted() && isatty(STDOUT_FILENO);
 }
 
-/* Set a rank's signals.  A SIGUSR2 that comes before libcoll handles it must not end the
- * rank. */
-static void set_signals(const struct job *job)
-{
-    const char *history = getenv("COLL_HISTORY");
-    const char *metrics = getenv("COLL_METRICS");
-
-    sigaction(SIGCHLD, &job->signals.child, NULL);
-    sigaction(SIGPIPE, &job->signals.pipe, NULL);
-    if ((history && *history) || (metrics && *metrics))
-        signal(SIGUSR2, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &job->signals.mask, NULL);
-}
-
 /* In the new process; reports only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
                         const struct setting *setting, int rank,
@@ -342,7 +328,7 @@ static void become_rank(const struct job *job, const struct options *options,
     if (job->ranks[rank].newcomer)
         set_newcomer(job->ranks[rank].newcomer);
     setenv(TREE_VARIABLE, job->mark, 1);
-    set_signals(job);
+    signals_give_back(&job->signals);
     execvp(options->command[0], options->command);
     err = errno;
     if (write(setting->report_fd, &err, sizeof(err)) < 0)

@@ -30,7 +30,7 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_ended.c %D%/collrun_place.c %D%/collrun_tree.c %D%/collrun_tree.h \
 	%D%/collrun_agents.c %D%/collrun_agents.h %D%/collrun_discovery.c \
 	%D%/collrun_discovery.h %D%/collrun_endpoint.c %D%/collrun_endpoint.h \
-	%D%/collrun_fleet.c %D%/collrun_fleet.h %D%/collrun_serve.c %D%/collrun_serve.h \
+	%D%/collrun_fleet.c %D%/collrun_fleet.h %D%/collrun_serve.c %D%/collrun_serve.h %D%/collrun_signals.c \
 	%D%/collrun_elastic.c %D%/collrun_lobby.c %D%/collrun_lobby.h \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h \
 	lib/net/auth.c lib/net/auth.h lib/net/words.c lib/net/words.h
