@@ -203,12 +203,12 @@ static int spawn(struct agent *agent, const struct errand *errand,
 
     if (make_pipes(in, out))
         return -1;
+    dprintf(in[1], "%s\n", secret ? secret : ""); /* the pipe holds it */
+    close(in[1]);
     agent->pid = fork();
     if (!agent->pid)
         become(errand, command, (int[3]){in[0], out[0][1], out[1][1]});
     close(in[0]);
-    dprintf(in[1], "%s\n", secret ? secret : "");
-    close(in[1]);
     for (int i = 0; i < 2; i++) {
         close(out[i][1]);
         fcntl(out[i][0], F_SETFL, O_NONBLOCK);
