@@ -237,7 +237,8 @@ static const struct program_option options[] = {
      .take = take_nodes},
     {"hosts", 'H', OPTION_TEXT, AT(hosts), "HOST:RANKS,...", NULL,
      .help = "start the ranks on these hosts, by srun (inside a Slurm "
-             "allocation) or mpirun, whichever is there; also --host"},
+             "allocation) or mpirun, whichever is there; with --min-np, by "
+             "--rsh-agent; also --host"},
     ALSO("host", OPTION_TEXT, AT(hosts), "HOST:RANKS,..."),
     {"hostfile", 0, OPTION_TEXT, AT(hostfile), "FILE", NULL,
      .help = "the same from a file with lines HOST, HOST:N or HOST slots=N; # "
@@ -288,13 +289,14 @@ static const struct program_option options[] = {
              "(default 0); coll_train goes on from its checkpoint; with "
              "--min-np, start N processes in place of failed ranks at most"},
     {"min-np", 0, OPTION_INT, AT(min_np), "RANKS", NULL,
-     .help = "when a rank fails, the others go on as long as so many are left, "
-             "by coll_comm_shrink() and coll_comm_grow(); also --min-num-proc",
+     .help = "when a rank fails, or a host is gone, the others go on as long "
+             "as so many are left, by coll_comm_shrink() and coll_comm_grow(); "
+             "also --min-num-proc",
      .least = 1, .most = MAX_RANKS},
     ALSO_LIMIT("min-num-proc", min_np),
     {"max-np", 0, OPTION_INT, AT(max_np), "RANKS", NULL,
-     .help = "with --min-np: the most ranks at a time (default -n); also "
-             "--max-num-proc",
+     .help = "with --min-np: the most ranks at a time (default: those of the "
+             "beginning); also --max-num-proc",
      .least = 1, .most = MAX_RANKS},
     ALSO_LIMIT("max-num-proc", max_np),
     {"host-discovery-script", 0, OPTION_TEXT, AT(discovery_script), "SCRIPT",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lobby.h - ask collrun for newcomers: the processes that it has started in place of dead
- * ranks, and that wait to be ranks.
+ * ranks, or on new hosts, and that wait to be ranks.
  *
- * collrun listens at the address in COLLRUN_LOBBY, and a process proves COLL_JOB_SECRET
+ * collrun, that of node 0 where there are several, listens at the address in COLLRUN_LOBBY, and a process proves COLL_JOB_SECRET
  * there.  A newcomer has COLLRUN_NEWCOMER, its number among the newcomers of the job, in
  * place of COLL_RANK, COLL_SIZE and COLL_ROOT.  Words (lib/net/words.h):
  *
