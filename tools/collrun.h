@@ -114,6 +114,9 @@ struct stream {
 /* Begin a job with n ranks on this machine; `first` is the lowest. */
 void output_init(const struct options *options, int first, int n);
 
+/* Has a write of ours failed?  Nobody may read us any more. */
+int output_is_lost(void);
+
 /* Return the exit status that the output demands: 0 if all was written, the status of
  * SIGPIPE if the reader has gone, else 1 after an error message. */
 int output_status(void);

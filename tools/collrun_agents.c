@@ -24,8 +24,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LAST_WORDS 2.0 /* s, for an agent to end by itself */
-
 struct agent {
     pid_t pid;
     int has_ended, how;
@@ -266,9 +264,8 @@ int agent_has_ended(const struct agent *agent, int *how)
     return agent->has_ended;
 }
 
-void agent_close(struct agent *agent)
+void agent_close(struct agent *agent, double deadline)
 {
-    double deadline = now() + LAST_WORDS;
     struct pollfd fds[2];
     double left;
 

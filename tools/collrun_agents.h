@@ -46,7 +46,8 @@ int agent_take_end(struct agent *agent, pid_t pid, int how);
 /* Has it ended?  Then *how is waitpid()'s status. */
 int agent_has_ended(const struct agent *agent, int *how);
 
-/* End an agent, after its last output. */
-void agent_close(struct agent *agent); /* NULL: does nothing */
+/* End an agent, after its last output, for which it has until `deadline` (s, of
+ * CLOCK_MONOTONIC).  NULL: does nothing. */
+void agent_close(struct agent *agent, double deadline);
 
 #endif

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define LAST_WORDS 2.0 /* s, for the agents to end by themselves */
+
 struct fleet {
     struct options options; /* of node 0 */
     const char *run_id;
@@ -187,10 +189,12 @@ void fleet_take_end(struct nodes *nodes, pid_t pid, int how)
 
 void fleet_close(struct nodes *nodes)
 {
+    double deadline = now() + LAST_WORDS;
+
     if (!nodes->fleet)
         return;
     for (int i = 1; i < nodes->n_nodes; i++)
-        agent_close(nodes->seats[i].agent);
+        agent_close(nodes->seats[i].agent, deadline);
     discovery_close(nodes->fleet->discovery);
     free(nodes->fleet);
     nodes->fleet = NULL;

@@ -371,6 +371,8 @@ static int turn(struct job *job)
         take_signal(job, &info);
     while (job->nodes && nodes_hear(job->nodes, &news))
         take_news(job, &news);
+    if (output_is_lost()) /* also of other hosts' ranks */
+        begin_end(job, 128 + SIGPIPE, 0);
     if (job->elastic)
         elastic_hear(job->elastic);
     return n_open;

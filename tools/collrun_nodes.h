@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_nodes.h - a job with one collrun started separately on each host, a node.
+/* collrun_nodes.h - a job with a collrun on each host, a node.  The user has started all
+ * of them, or the first has started the others (collrun_fleet.h).
  *
  * The collruns meet at an endpoint given to all of them.  The first to listen there is
  * node 0.  The others are numbered in the order in which they connect, unless
@@ -37,8 +38,8 @@ struct order {
     /* its number, and that of the nodes; its first rank, and the number of all ranks.
      * From rank `size` on, there are places for newcomers alone. */
     int node, n_nodes, first, size;
-    int root_port, master_port,
-        lobby_port; /* lobby_port 0: there is no lobby */
+    int root_port, master_port;
+    int lobby_port; /* 0: there is no lobby */
     int n_restarts, max_restarts, min_np;
     char secret[65]; /* the ranks' */
 };
@@ -62,12 +63,11 @@ struct nodes {
     char host[256]; /* the endpoint, as given to this node */
     int port;
     unsigned char key[COLL__SECRET_BYTES];
-    int listen_fd;      /* node 0's */
+    int listen_fd;               /* node 0's */
     struct reception *reception; /* node 0's, while nodes may come */
     struct fleet *fleet; /* node 0's, if it reaches the hosts by agents */
-    struct seat *
-        seats; /* [n_nodes]; nodes other than 0 use only node 0's, whose own has
-                           no link */
+    /* [n_nodes]; nodes other than 0 use only node 0's, whose own has no link */
+    struct seat *seats;
     struct order order;
     /* NODES_UNDECIDED; NODES_END: end with this status; NODES_AGAIN: start again by
      * `order` */
@@ -82,12 +82,11 @@ struct nodes_news {
     enum { NEWS_FAIL, NEWS_ENDED, NEWS_LEFT, NEWS_START, NEWS_JOIN } what;
     int node; /* whose it is */
     const char *where;
-    int status, signal,
-        may_restart; /* NEWS_FAIL: it ends its ranks, or is gone */
-    int first, n,
-        how; /* these ranks have ended or left, and how (waitpid()'s status) */
-    struct due due; /* NEWS_START: who is to take the place `first` */
-    /* NEWS_JOIN: the node has come, with n places from `first` on */
+    int status, signal, may_restart; /* NEWS_FAIL; it may be gone */
+    /* NEWS_ENDED, NEWS_LEFT: these ranks, and how (waitpid()'s status); NEWS_JOIN: n
+     * places from `first` on have come; NEWS_START: the place `first` */
+    int first, n, how;
+    struct due due; /* NEWS_START: who is to take the place */
 };
 
 /* Meet the other nodes.

@@ -43,6 +43,8 @@ void output_init(const struct options *options, int first, int n)
             first; /* it speaks for itself */
 }
 
+int output_is_lost(void) { return output.err != 0; }
+
 int output_status(void)
 {
     if (!output.err || output.err == EPIPE)
