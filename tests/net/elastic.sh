@@ -106,6 +106,7 @@ exec env -i TEST_HOSTS="$folder" HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin "
 END
 cat > "$dir/hosts" << END
 #!/bin/sh
+echo >> "$dir/asked"
 cat "$dir/list"
 END
 chmod +x "$dir/ssh" "$dir/hosts"
@@ -131,11 +132,14 @@ agents() {
     unset END
 }
 
+# list LINE...: what the script prints from now on.
+list() { printf '%s\n' "$@" > "$dir/list.new" && mv "$dir/list.new" "$dir/list"; }
+
 come() {
-    echo h1:2 > "$dir/list"
+    list h1:2
     start come --host-discovery-script "$dir/hosts" --min-np 2 --max-np 5 -- 10 5
     await 60 has_line 'all have begun' come
-    printf '%s\n' h1:2 h2:2 'h3 slots=2' > "$dir/list.new" && mv "$dir/list.new" "$dir/list"
+    list h1:2 h2:2 'h3 slots=2'
     all_ended
     judge "new hosts get ranks up to --max-np" come all_say come \
         'h2 is a new host, for 2 ranks' 1 'h3 is a new host, for 2 ranks' 1 \
@@ -145,11 +149,11 @@ come() {
 }
 
 go() {
-    printf '%s\n' h1:2 h2:2 > "$dir/list"
+    list h1:2 h2:2
     export END="$dir/go-end"
     start go --host-discovery-script "$dir/hosts" --min-np 2 --max-restarts 9 -- 10 3
     await 60 has_line 'all have begun' go
-    echo h1:2 > "$dir/list.new" && mv "$dir/list.new" "$dir/list"
+    list h1:2
     await 60 has_line 'h2 is no longer among the hosts' go
     kill -KILL "$(cat "$dir/go-3")"
     await 60 has_line 'rank 3 (pid [0-9]*) was killed' go
@@ -159,6 +163,29 @@ go() {
     judge "nothing is started on a host that is gone from the list" go all_say go \
         'takes the place' 0 'rank . of 3 in place . has ended, from the beginning' 3 \
         '^status 0' 1
+}
+
+# was_asked N: has the script run so often?
+was_asked() { [ "$(wc -l < "$dir/asked")" -ge "$1" ]; }
+
+back() {
+    list h1:2 h2:1
+    export END="$dir/back-end"
+    start back --host-discovery-script "$dir/hosts" --min-np 2 -- 10 3
+    await 60 has_line 'all have begun' back
+    await 60 test -s "$dir/back-h2"
+    kill -KILL "$(cat "$dir/back-h2")"
+    await 60 has_line 'the 1 rank of node 1 (.*) is done without' back
+    list h1:2
+    await 60 was_asked $(($(wc -l < "$dir/asked") + 3))
+    list h1:2 h2:1
+    await 60 has_line 'takes the new place 3' back
+    : > "$END"
+    all_ended
+    unset END
+    judge "a lost host comes back" back all_say back 'h2 is a new host, for 1 rank' 1 \
+        'rank . of 3 in place . has ended, from the beginning' 2 \
+        'rank 2 of 3 in place 0 has ended, a newcomer' 1 '^status 0' 1
 }
 
 # wrong PATTERN STATUS OPTION...: collrun says so at once.
@@ -202,6 +229,7 @@ vanish "a host's collrun is killed" killed 3102 kill_collrun
 agents
 come
 go
+back
 wrongs
 vanish "a host is cut off" cut 3103 cut_off
 judge "the host that is cut off ends its ranks" cut grep -q 'node 0 (.*) is gone' "$dir/cut.h3"
