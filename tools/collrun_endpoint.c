@@ -132,7 +132,7 @@ void endpoint_say_where(int fd, char *where, size_t len)
                     0, NI_NUMERICHOST))
         snprintf(where, len, "unknown");
     if (!strncmp(where, "::ffff:", 7)) /* IPv4, at a socket of either */
-        memmove(where, where + 7, strlen(where + 7) + 1);
+        memmove(where, where + 7, len - 7);
 }
 
 static int connect_to(const struct addrinfo *a, double seconds)
