@@ -50,6 +50,8 @@ _FUNCTIONS = """
     comm_split i p i i p | comm_dup i p p | comm_destroy i p
     comm_rank i p | comm_size i p | comm_local_rank i p | comm_local_size i p
     comm_host i p | comm_n_hosts i p | comm_has_spare_core i p | comm_transports s p
+    comm_failed i p p p | comm_agree i p p | comm_shrink i p p i i p
+    comm_grow i p i p p | comm_waiting i p p
     comm_abort i p s | comm_async_error i p | comm_mem_stats i p p
     op_create_premul i p i p | op_create_user i p p i p | op_destroy i i
     group_start i | group_end i

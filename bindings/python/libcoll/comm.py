@@ -7,10 +7,10 @@ import ctypes
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
-from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_uint64, c_void_p
 from itertools import count
 from operator import attrgetter
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, cast
 
 from . import _interrupt, _notices
 from ._buffers import describe
@@ -51,6 +51,7 @@ class _Life:
         self.handle = handle
         self.requests: weakref.WeakSet[Request] = weakref.WeakSet()
         self.running: set[Request] = set()
+        self.is_replaced = False  # by a communicator of the ranks that live
 
     def end(self) -> int:
         for request in list(self.requests):
@@ -62,7 +63,7 @@ class _Life:
             handle, self.handle = self.handle, None
         status: int = lib.coll_comm_destroy(handle)
         self.running.clear()
-        return status
+        return 0 if self.is_replaced else status
 
     def end_late(self) -> None:
         """End what nobody closed; after an exception that nobody caught, tell the others."""
@@ -233,18 +234,57 @@ class Communicator(Operations):
     def candidates(self) -> View:
         return View(self, _candidates)
 
+    def _derive(self, function: Any, *arguments: Any) -> Communicator | None:
+        new, old = c_void_p(), self._life.handle
+        check(waits(old, function, old, *arguments, byref(new)))
+        return Communicator(new.value) if new else None
+
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """Divide the ranks, one communicator a color.  None: be in no new one."""
-        new, old = c_void_p(), self._life.handle
-        color = -1 if color is None else color
-        check(waits(old, lib.coll_comm_split, old, color, key, byref(new)))
-        return Communicator(new.value) if new else None
+        return self._derive(lib.coll_comm_split, -1 if color is None else color, key)
 
     def dup(self) -> Communicator:
         """Make a second communicator of the same ranks."""
-        new, old = c_void_p(), self._life.handle
-        check(waits(old, lib.coll_comm_dup, old, byref(new)))
-        return Communicator(new.value)
+        return cast(Communicator, self._derive(lib.coll_comm_dup))
+
+    def failed(self) -> list[int]:
+        """Return the ranks that this process knows to be dead."""
+        ranks, n = (c_int * self.size)(), c_int(self.size)
+        check(lib.coll_comm_failed(self._open(), ranks, byref(n)))
+        return ranks[: n.value]
+
+    def agree(self, flags: int) -> int:
+        """Return the bits that all living ranks have passed, the same on each of them.
+
+        All of them call it, whether the communicator has failed or not.
+        """
+        bits = c_uint64(flags)
+        check(waits(self._open(), lib.coll_comm_agree, self._open(), byref(bits)))
+        return bits.value
+
+    def shrink(self, exclude: Sequence[int] = (), abort: bool = False) -> Communicator:
+        """Make a communicator of the ranks that live, but for those that are excluded.
+
+        All of these call it, whether this communicator has failed or not, and then close this
+        one.  abort=True ends what still runs, on all ranks.
+        """
+        ranks = (c_int * len(exclude))(*exclude)
+        new = self._derive(lib.coll_comm_shrink, ranks, len(exclude), int(abort))
+        self._life.is_replaced = True
+        return cast(Communicator, new)
+
+    def grow(self, n: int, id: bytes | None = None) -> Communicator:
+        """Make a communicator of these ranks and n newcomers, which get the numbers behind.
+
+        Without an id, on rank 0, of unique_id(), the newcomers wait at the launcher.
+        """
+        return cast(Communicator, self._derive(lib.coll_comm_grow, n, id and id_of(id)))
+
+    def waiting(self) -> int:
+        """Return how many newcomers wait at the launcher to join."""
+        n = c_int()
+        check(lib.coll_comm_waiting(self._open(), byref(n)))
+        return n.value
 
     def _on_memory(self, function: Any, array: Any, n_sizes: int) -> None:
         buffer = describe(array)

@@ -53,6 +53,50 @@ def death(comm):
     assert isinstance(error, ConnectionError) and time.monotonic() - begin < 60
 
 
+def survive(comm):
+    """Rank 1 is killed.  The others agree, go on without it, and let a newcomer in."""
+    if "COLLRUN_NEWCOMER" not in os.environ:
+        comm.agree(1)  # all have begun
+        if comm.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        fails(libcoll.PeerError, ["rank 1"], comm.barrier)
+        assert comm.agree(5 if comm.rank else 3) == 1 and comm.failed() == [1]
+        rest = comm.shrink()
+        comm.close()
+        n = numpy.zeros(1, "i4")
+        while not n[0]:
+            if rest.rank == 0:
+                n[0] = rest.waiting()
+            rest.broadcast(n)
+        comm = rest.grow(int(n[0]))
+        rest.close()
+    assert comm.allreduce(numpy.ones(1)) == [3]
+    comm.close()
+
+
+def exclude(comm):
+    """The last rank is left out, and comes back by an id."""
+    running = comm.start.recv(numpy.ones(1), 2) if comm.rank == 0 else None
+    comm.agree(1)  # all have begun
+    if comm.rank == 2:
+        fails(libcoll.AbortedError, ["rank"], comm.barrier)
+        with open(sys.argv[2], "rb") as file:
+            while not (id := file.read()):
+                time.sleep(0.01)
+        grown = libcoll.Communicator.from_id(id, 2, 3, timeout=250)
+    else:
+        rest = comm.shrink([2], abort=True)
+        assert (rest.rank, rest.size) == (comm.rank, 2)
+        id = libcoll.unique_id()
+        if rest.rank == 0:
+            fails(libcoll.AbortedError, ["shrunk"], running.wait)
+            with open(sys.argv[2], "wb") as file:
+                file.write(id)
+        grown = rest.grow(1, id)
+    comm.close() if comm.rank < 2 else fails(libcoll.AbortedError, [], comm.close)
+    assert grown.allreduce(numpy.full(1, grown.rank)) == [3]
+
+
 def deadline(comm):
     """A rank does not come: the deadline is that of the request, and the sentence names it."""
     with comm.dup() as other:

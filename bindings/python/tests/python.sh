@@ -13,16 +13,21 @@ for n in 1 2 3 5; do
     grep -q passed "$dir/out" || wrong "ranks.py on $n ranks did not come to its end"
 done
 
-# fault CASE N OKS: the case on N ranks, of which so many come to their end.
+# fault CASE N OKS [OPTION...]: the case on N ranks, of which so many come to their end.
 fault() {
-    timeout 60 tools/collrun -n "$2" "$python" "$source/bindings/python/tests/faults.py" "$1" \
-        > "$dir/out" 2>&1 < /dev/null
-    [ "$(grep -c '^\(\[[0-9]*\] \)*ok' "$dir/out")" = "$3" ] || wrong "$1 on $2 ranks"
-    ! grep -q Traceback "$dir/out" || wrong "$1 on $2 ranks: a traceback"
+    case=$1 n=$2 oks=$3
+    shift 3
+    timeout 60 tools/collrun -n "$n" "$@" "$python" "$source/bindings/python/tests/faults.py" \
+        "$case" "$dir/$case" > "$dir/out" 2>&1 < /dev/null
+    [ "$(grep -c '^\(\[[0-9]*\] \)*ok' "$dir/out")" = "$oks" ] || wrong "$case on $n ranks"
+    ! grep -q Traceback "$dir/out" || wrong "$case on $n ranks: a traceback"
 }
 fault mismatch 2 2
 fault mismatch 3 3
 fault death 3 2
+fault survive 3 3 --min-np 1 --max-restarts 1
+: > "$dir/exclude"
+fault exclude 3 3
 fault deadline 2 2
 fault aborted 3 3
 fault interrupt 2 2
