@@ -19,7 +19,7 @@ def register() -> None:
     if not dist.is_available() or "COLL" in dist.Backend._plugins:
         return
     try:
-        dist.Backend.register_backend("coll", _create, devices=DEVICES)
+        dist.Backend.register_backend("coll", _create, extended_api=True, devices=DEVICES)
     except TypeError:  # torch 1.13
         dist.Backend.register_backend("coll", _create)
 
@@ -27,4 +27,8 @@ def register() -> None:
 def _create(*arguments: Any) -> Any:
     from libcoll.torch import create
 
+    if len(arguments) == 2:  # options of torch, and those of a backend
+        opts = arguments[0]
+        arguments = opts.store, opts.group_rank, opts.group_size, opts.timeout
+        return create(*arguments, getattr(opts, "enable_reconfigure", False))
     return create(*arguments)

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from secrets import token_hex
 from typing import Any
 
 import torch
@@ -43,6 +44,9 @@ class Engine:
 
     def __init__(self, comm: Communicator, timeout: float) -> None:
         self.comm, self.lock, self.timeout = comm, threading.RLock(), timeout
+        self.rank, self.size = comm.rank, comm.size
+        self.token = token_hex(8)  # of the group in this process
+        self.uuids: set[int] = set()  # those that reconfigure() has had
         self.limit: float | None = None  # that of set_timeout()
         self._streams: dict[Any, Any] = {}
         # Old versions of torch keep the C++ half of a Work alone.  Its Python half lives
@@ -59,6 +63,16 @@ class Engine:
         """Wait for what the streams carry out."""
         for stream in self._streams.values():
             stream.synchronize()
+
+    def replace(self, comm: Communicator) -> None:
+        """Go on with another communicator; what runs in the former one fails."""
+        with self.lock:
+            with contextlib.suppress(Error):
+                self.comm.abort("the process group was reconfigured")
+            for work in list(self.kept):
+                work.poll()
+            self.close()
+            self.comm, self.rank, self.size = comm, comm.rank, comm.size
 
     def close(self) -> None:
         with self.lock, contextlib.suppress(Error):  # who waits has got the error

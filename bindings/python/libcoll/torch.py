@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from hashlib import blake2b
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ from ._torch_work import Engine, Failure, Work, seconds
 from .comm import Communicator
 from .errors import Error, InvalidError, UnsupportedError
 from .ops import Op
-from .process import unique_id
+from .process import handle, unique_id
 
 _KEY = "libcoll"  # of the id in the group's store
 
@@ -249,6 +250,37 @@ class Operations:
 
     # ---- the group -------------------------------------------------------------
 
+    def rank(self) -> int:
+        return self._engine.rank
+
+    def size(self) -> int:
+        return self._engine.size
+
+    getRank, getSize = rank, size
+
+    def get_reconfigure_handle(self) -> str:
+        """Return what names this group of this process to the reconfigure() of others."""
+        return handle().hex() + self._engine.token
+
+    def reconfigure(self, opts: Any) -> Any:
+        """Form the group anew of those with opts.handles; a list has them by their ranks.
+
+        The former members that are not among them need not know of it, and may be dead.
+        """
+        engine, mine = self._engine, self.get_reconfigure_handle()
+        handles = opts.handles if isinstance(opts.handles, list) else sorted(opts.handles)
+        if opts.uuid in engine.uuids or mine not in handles:
+            what = "this group's handle is missing" if mine not in handles else "already used"
+            raise RuntimeError(f"reconfigure with uuid {opts.uuid}: {what}")
+        engine.uuids.add(opts.uuid)
+        digest = blake2b(repr((opts.uuid, handles)).encode(), digest_size=8).digest()
+        places = [bytes.fromhex(h)[:-8] for h in handles]
+        where = places, handles.index(mine), int.from_bytes(digest, "little")
+        with _in_words():
+            timeout = seconds(opts.timeout) or engine.timeout
+            engine.replace(Communicator.from_handles(*where, timeout=timeout))
+        return Work(engine, [], [])
+
     def _start_coalescing(self, device: Any = None) -> None:
         self._coalesced = []
 
@@ -300,18 +332,21 @@ class Group(Operations, dist.ProcessGroup):  # type: ignore[misc]
         dist.ProcessGroup.__init__(self, store, rank, size)
         kind = dist.ProcessGroup.BackendType.CUSTOM
         self._set_default_backend(kind)
-        self._backend = _backend(engine, rank, size)
+        self._backend = _backend(engine, rank, size, True)
         for device in DEVICES:
             self._register_backend(torch.device(device), kind, self._backend)
 
 
-def _backend(engine: Engine, rank: int, size: int) -> Any:
-    """Make the Backend by which C++ code reaches the operations of a group."""
+def _backend(engine: Engine, rank: int, size: int, is_whole: bool = False) -> Any:
+    """Make the Backend by which C++ code reaches the operations of a group.
+
+    The rank and the size of a Backend never change, those of a whole Group do.
+    """
     base: Any = getattr(dist, "BackendBase", c10d.Backend)
 
     class CollBackend(Operations, base):  # type: ignore[misc]
-        supports_splitting = supports_coalescing = True
-        supports_shrinking = supports_reconfigure = supports_window = False
+        supports_splitting = supports_coalescing = supports_shrinking = True
+        supports_reconfigure, supports_window = is_whole, False
         supports_abort_hooks = supports_completion_hooks = False
         _supports_time_estimate = supports_time_estimate = False
 
@@ -331,6 +366,16 @@ def _backend(engine: Engine, rank: int, size: int) -> Any:
             place = list(ranks).index(rank)
             return _backend(_join(store, place, len(ranks), limit), place, len(ranks))
 
+        def shrink(self, ranks: Sequence[int], flags: int = 0, opts: Any = None) -> Any:
+            """Make a group of the ranks that live; those that are excluded do not call."""
+            limit = seconds(getattr(opts, "_timeout", None)) or engine.timeout
+            with _in_words(), engine.lock:
+                rest = engine.comm.shrink(ranks, bool(flags))
+                if rest.size + len(ranks) != size:
+                    rest.close()
+                    raise Failure(f"ranks {engine.comm.failed()} are dead: exclude all of them")
+            return _backend(Engine(rest, limit), rest.rank, rest.size)
+
     return CollBackend()
 
 
@@ -346,9 +391,19 @@ def _join(store: Any, rank: int, size: int, timeout: float) -> Engine:
         return Engine(Communicator.from_id(id, rank, size, timeout=timeout), timeout)
 
 
-def create(store: Any, rank: int, size: int, timeout: Any) -> Group:
+def _join_later(rank: int, size: int, timeout: float) -> Engine:
+    """Make what stands for the communicator until reconfigure() makes one."""
+    engine = Engine(Communicator.from_id(unique_id(), 0, 1), timeout)
+    engine.comm.abort("the process group waits for reconfigure()")
+    engine.rank, engine.size = rank, size
+    return engine
+
+
+def create(store: Any, rank: int, size: int, timeout: Any, is_later: bool = False) -> Group:
     """What init_process_group() and new_group() call."""
-    return Group(_join(store, rank, size, seconds(timeout) or 1800), rank, size, store)
+    limit = seconds(timeout) or 1800
+    engine = _join_later(rank, size, limit) if is_later else _join(store, rank, size, limit)
+    return Group(engine, rank, size, store)
 
 
 register()

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import torch
 import torch.distributed as dist
@@ -435,6 +436,95 @@ def fault_abort(name, rank, size):
     else:
         raises(RuntimeError, ["enough of this"], dist.barrier)
     dist.destroy_process_group()
+
+
+def all_have_come(name, rank, ranks):
+    open(f"{name}.come{rank}", "w").close()
+    while not all(os.path.exists(f"{name}.come{r}") for r in ranks):
+        time.sleep(0.01)
+
+
+def average_of_ranks(group=None):
+    """What DDP makes of gradients of rank + 1, by C++ code that asks the group for its size."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    model = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
+    model(torch.full((1, 1), dist.get_rank() + 1.0)).sum().backward()
+    equal(model.module.weight.grad, torch.full((1, 1), (dist.get_world_size() + 1) / 2))
+
+
+def fault_shrink(name, rank, size):
+    """Rank 1 dies: the others have a group without it, and then one without rank 2."""
+    if not hasattr(dist, "shrink_group"):
+        return
+    begin(name, rank, size)
+    all_have_come(name, rank, range(size))
+    if rank == 1:
+        os._exit(0)
+    raises(RuntimeError, ["rank 1"], dist.barrier)
+    dist.shrink_group([1], shrink_flags=1)
+    assert rank_size() == (rank // 2, 2)
+    average_of_ranks(dist.new_group(backend="coll"))
+    all_have_come(name + "again", rank, (0, 2))
+    if rank == 0:
+        dist.shrink_group([1])
+        assert rank_size() == (0, 1)
+        ones = torch.ones(1)
+        dist.all_reduce(ones)
+        equal(ones, torch.ones(1))
+    dist.destroy_process_group()
+
+
+def fault_reconfigure(name, rank, size):
+    """Rank 1 dies: the others form the group anew, with a new member in front."""
+    begin(name, rank, size)
+    group = dist.group.WORLD
+    handles = [None] * size
+    dist.all_gather_object(handles, group.get_reconfigure_handle())
+    work = dist.all_reduce(torch.ones(1), async_op=True) if rank == 0 else None
+    all_have_come(name, rank, range(size))
+    if rank == 1:
+        os._exit(0)
+    reconfigure(group, 7, [handles[2], handles[0]])
+    assert rank_size() == (1 - rank // 2, 2)
+    raises(RuntimeError, [""], work.wait) if rank == 0 else None
+    sums = torch.ones(3)
+    dist.all_reduce(sums)
+    equal(sums, torch.full((3,), 2.0))
+    raises(RuntimeError, ["already used"], reconfigure, group, 7, handles)
+    raises(RuntimeError, ["missing"], reconfigure, group, 8, handles[1:2])
+    reconfigure(group, 8, {handles[0], handles[2]})
+    if hasattr(dist, "shrink_group"):
+        average_of_ranks()
+    dist.destroy_process_group()
+
+
+def reconfigure(group, uuid, handles):
+    group.reconfigure(SimpleNamespace(uuid=uuid, handles=handles, timeout=minute)).wait()
+
+
+def fault_reconfigure_first(name, rank, size):
+    """Groups of which reconfigure() makes the first communicator, apart and then together."""
+    from libcoll.torch import create
+
+    store = dist.FileStore(f"{name}.store", -1)
+    group = create(store, rank, size, minute, True)
+    assert (group.rank(), group.size()) == (rank, size)
+    raises(RuntimeError, ["waits for reconfigure"], group.barrier)
+    store.set(str(rank), group.get_reconfigure_handle())
+    handles = [store.get(str(r)).decode() for r in range(size)]
+    reconfigure(group, 5, handles[2:] if rank == 2 else handles[:2])
+    assert (group.rank(), group.size()) == (rank % 2, 2 - rank // 2)
+    reconfigure(group, 6, handles)
+    ones = torch.ones(1)
+    group.allreduce([ones], SimpleNamespace(reduceOp=dist.ReduceOp.SUM)).wait()
+    equal(ones, torch.full((1,), 3.0))
+    if hasattr(dist, "shrink_group"):
+        dist.init_process_group("coll", store=store, rank=rank, world_size=size,
+                                enable_reconfigure=True)
+        store.set(f"world{rank}", dist._get_reconfigure_handle())
+        dist._reconfigure(1, [store.get(f"world{r}").decode() for r in range(size)]).wait()
+        average_of_ranks()
+    group.shutdown()
 
 
 def fault_left_open(name, rank, size):
