@@ -9,7 +9,7 @@ horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.p
 	%D%/libcoll/horovod/_carry.py %D%/libcoll/horovod/_common.py \
 	%D%/libcoll/horovod/_coordinator.py %D%/libcoll/horovod/_numpy.py \
 	%D%/libcoll/horovod/_processes.py %D%/libcoll/horovod/_timeline.py \
-	%D%/libcoll/horovod/_torch.py \
+	%D%/libcoll/horovod/_torch.py %D%/libcoll/horovod/elastic.py \
 	%D%/libcoll/horovod/callbacks.py %D%/libcoll/horovod/compression.py \
 	%D%/libcoll/horovod/functions.py %D%/libcoll/horovod/keras.py \
 	%D%/libcoll/horovod/ops.py %D%/libcoll/horovod/optimizer.py \
@@ -17,7 +17,7 @@ horovod_package = %D%/libcoll/horovod/__init__.py %D%/libcoll/horovod/__main__.p
 	%D%/libcoll/horovod/torch.py
 EXTRA_DIST += $(python_package) $(horovod_package) %D%/README.md %D%/entry_points.txt %D%/libcoll_torch.py \
 	%D%/pyproject.toml %D%/setup.py \
-	%D%/tests/faults.py %D%/tests/forked.py %D%/tests/gpu.py \
+	%D%/tests/elastic_ranks.py %D%/tests/faults.py %D%/tests/forked.py %D%/tests/gpu.py \
 	%D%/tests/horovod_faults.py %D%/tests/horovod_ranks.py \
 	%D%/tests/keras_ranks.py %D%/tests/ranks.py %D%/tests/torch_ranks.py
 if WITH_PYTHON
@@ -56,5 +56,6 @@ wheel: all
 CLEANFILES += $(wheel_dir)/*.whl $(wheel_dir)/*.tar.gz
 EXTRA_DIST += %D%/wheel/build.py %D%/wheel/programs.py
 
-scripts += %D%/tests/horovod.sh %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh
+scripts += %D%/tests/elastic.sh %D%/tests/horovod.sh
+scripts += %D%/tests/python.sh %D%/tests/torch.sh %D%/tests/wheel.sh
 long_scripts += %D%/tests/deepspeed.sh %D%/tests/examples.sh %D%/tests/keras.sh

@@ -3,8 +3,8 @@
 
     import libcoll.horovod.torch as hvd  # where a program has: import horovod.torch as hvd
 
-`python -m libcoll.horovod program.py` runs a program as it is.  doc/torch.md and doc/keras.md
-say what differs from Horovod.
+`python -m libcoll.horovod program.py` runs a program as it is.  doc/torch.md, doc/elastic.md and
+doc/keras.md say what differs from Horovod.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _PARTS = ("mpi_ops", "functions", "optimizer", "compression", "sync_batch_norm")
 _MODULES = {
     "torch": "torch",
     **{f"torch.{part}": "torch" for part in _PARTS},
+    **dict.fromkeys(("torch.elastic", "torch.elastic.state", "torch.elastic.sampler"), "elastic"),
+    "common.elastic": "elastic",
     "tensorflow": "tensorflow",
     **{f"tensorflow.{part}": "tensorflow" for part in ("mpi_ops", "functions", "compression")},
     "keras": "keras",

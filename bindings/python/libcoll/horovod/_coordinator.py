@@ -44,6 +44,14 @@ class HorovodInternalError(RuntimeError):
     """An operation failed: the ranks disagree about it, or one of them has gone."""
 
 
+class HostsUpdatedInterrupt(RuntimeError):
+    """Ranks can be added, or are to go; nothing has failed."""
+
+    def __init__(self, skip_sync: bool = False) -> None:
+        super().__init__("the hosts have been updated")
+        self.skip_sync = skip_sync
+
+
 class Signature(NamedTuple):
     """What must be equal on all ranks."""
 
@@ -206,12 +214,15 @@ class Coordinator:
             self._is_ending = True
             self._news.notify()
 
-    def close(self) -> None:
-        """Wait until stop() has had its effect."""
+    def end(self) -> Communicator:
+        """Wait until stop() has had its effect; the communicator is the caller's then."""
         self._thread.join()
         self._request = None
+        return self.comm
+
+    def close(self) -> None:
         with contextlib.suppress(Error):  # who waited has got the error
-            self.comm.close()
+            self.end().close()
 
     # ---- the thread ---------------------------------------------------------
 

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 from ..comm import Communicator
+from ..errors import Error
 from ._carry import Carrier
-from ._coordinator import FOREVER, Coordinator, Entry, Settings, Signature, exchange, log
+from ._coordinator import FOREVER, Coordinator, Entry, HorovodInternalError, Settings
+from ._coordinator import Signature, exchange, log
 from ._timeline import Timeline
 
 _HONOURED = """CYCLE_TIME FUSION_THRESHOLD CACHE_CAPACITY STALL_CHECK_TIME_SECONDS
@@ -63,26 +67,58 @@ class ProcessSet:
 
 global_process_set = ProcessSet([])
 _sets: dict[int, ProcessSet] = {}  # that have been added, by their ids
-_ids = count(1)
 _hosts: list[int] = []  # of each rank
 
 
-def _world(comm: Any) -> Communicator:
-    """Join the other processes.  Operations wait for them without a deadline."""
+def _first(comm: Any) -> Communicator:
+    """Join the other processes."""
     if comm is None or isinstance(comm, (list, tuple)):
         first = Communicator.from_env()
         if comm and sorted(comm) != list(range(first.size)):
             raise ValueError("init(comm) takes all ranks: use process sets for some of them")
-    else:
-        first = Communicator.from_allgather(comm.Get_rank(), comm.Get_size(), comm.allgather)
+        return first
+    return Communicator.from_allgather(comm.Get_rank(), comm.Get_size(), comm.allgather)
+
+
+def _copy(first: Communicator, **config: Any) -> Communicator:
+    """Make a communicator of the same ranks, in another configuration."""
 
     def allgather(given: bytes) -> list[bytes]:
         gathered = bytearray(first.size * len(given))
         first.allgather(given, gathered)
         return [bytes(gathered)]
 
-    with first:
-        return Communicator.from_allgather(first.rank, first.size, allgather, timeout=FOREVER)
+    return Communicator.from_allgather(first.rank, first.size, allgather, **config)
+
+
+def _begin(world: Communicator) -> None:
+    with contextlib.ExitStack() as stack:
+        stack.push(world)
+        gathered = exchange(world, (Settings.from_env(), world.host))
+        stack.pop_all()
+    settings: Settings = gathered[0][0]
+    _hosts[:] = [host for _, host in gathered]
+    carrier = Carrier(settings.fusion)
+    global_process_set.ranks, global_process_set.process_set_id = list(range(world.size)), 0
+    global_process_set._coordinator = Coordinator(world, settings, carrier, _timeline.note)
+    global_process_set._numbers = count()
+
+
+def _meet(first: Communicator) -> None:
+    """Begin on all ranks of `first`, or on none of them.  Operations have no deadline then."""
+    failure: Error | None = None
+    try:
+        _begin(_copy(first, timeout=FOREVER))
+    except Error as error:
+        failure = error
+        first.abort(str(error))
+    have_begun = first.agree(failure is None)
+    if not have_begun:
+        _end([global_process_set], "a rank died while the ranks began")
+    with contextlib.suppress(Error):
+        first.close()
+    if not have_begun:
+        raise HorovodInternalError(str(failure or "another rank has not begun")) from failure
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
@@ -94,16 +130,9 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
         log.setLevel(_LEVELS.get(level, level.upper()))
     # the library would write its own timeline, without the names of tensors
     timeline = os.environ.pop("HOROVOD_TIMELINE", "")
-    world = _world(comm)
-    gathered = exchange(world, (Settings.from_env(), world.host))
-    settings: Settings = gathered[0][0]
-    _hosts[:] = [host for _, host in gathered]
-    carrier = Carrier(settings.fusion)
-    global_process_set.ranks, global_process_set.process_set_id = list(range(world.size)), 0
-    global_process_set._coordinator = Coordinator(world, settings, carrier, _timeline.note)
-    global_process_set._numbers = count()
+    _meet(_first(comm))
     atexit.register(shutdown)
-    if world.rank == 0:
+    if rank() == 0:
         known = {"HOROVOD_" + name for name in (_HONOURED + " " + _LAUNCHER_S).split()}
         others = sorted(name for name in os.environ.keys() - known if name[:8] == "HOROVOD_")
         if others:
@@ -112,6 +141,56 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
             start_timeline(timeline)
     for process_set in process_sets if isinstance(process_sets, (list, tuple)) else ():
         add_process_set(process_set)
+
+
+def newcomers() -> int:
+    """Return how many processes wait at the launcher to join."""
+    with contextlib.suppress(Error):
+        return global_process_set._coordinator_of_rank().comm.waiting()
+    return 0
+
+
+def _grown(rest: Communicator, may_grow: bool) -> Communicator:
+    """Return a communicator of these ranks and of newcomers, with the usual deadline."""
+    n = array("i", [rest.waiting() if may_grow and rest.rank == 0 else 0])
+    rest.broadcast(n)
+    first = _copy(rest)
+    if not n[0]:
+        return first
+    with first:
+        return first.grow(n[0])
+
+
+def reset(why: str | None = None) -> None:
+    """Go on with the processes that live, and with newcomers; why: after which failure.
+
+    All of them call this.  Whatever dies meanwhile, they agree on each step: all begin with
+    the same ranks.  Process sets end.
+    """
+    _end([*_sets.values()], why)
+    _sets.clear()
+    coordinator = global_process_set._coordinator_of_rank()
+    coordinator.stop(why)
+    rest, may_grow = coordinator.end(), True
+    global_process_set._coordinator = global_process_set.process_set_id = None
+    while not is_initialized():
+        former, rest, first = rest, rest.shrink(abort=True), None
+        former.close()
+        try:
+            first = _grown(rest, may_grow)
+        except Error as error:
+            log.warning("the ranks have to meet again: %s", error)
+            rest.abort(str(error))
+        may_grow = False
+        if rest.agree(first is not None) and first:
+            with contextlib.suppress(HorovodInternalError):
+                _meet(first)
+        elif first:
+            first.abort("another rank has not met the newcomers")
+            with contextlib.suppress(Error):
+                first.close()
+    with contextlib.suppress(Error):
+        rest.close()
 
 
 def shutdown() -> None:
@@ -181,7 +260,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     ranks = process_set.ranks
     if not ranks or ranks[0] < 0 or ranks[-1] >= size() or len(set(ranks)) < len(ranks):
         raise ValueError(f"a process set takes some of the ranks 0 to {size() - 1}, not {ranks}")
-    id = next(_ids)
+    id = max(_sets, default=0) + 1
     signature = Signature(f"process_set.{id}", "split", shapes=(tuple(ranks),))
     comm = world.wait(world.submit(Entry(signature, extra=ranks)))
     process_set.process_set_id = id

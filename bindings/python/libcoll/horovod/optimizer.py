@@ -39,12 +39,17 @@ class _Distributed:
         self._handles: dict[Group, Any] = {}
         self._is_synchronized, self._synchronizes = False, True
         self.set_backward_passes_per_step(passes)
-        self._is_alone = not process_set.included() or process_set.size() == 1
-        if op != Adasum and not self._is_alone:
+        self._is_member = process_set.included()
+        if op != Adasum and self._is_member:
             # the nodes that add up gradients call the hooks as long as they live
             self._nodes = [p.expand_as(p).grad_fn.next_functions[0][0] for p in self._groups]
             for p, node in zip(self._groups, self._nodes):
                 node.register_hook(self._hook_of(p))
+
+    @property
+    def _is_alone(self) -> bool:
+        """Say so as long as nobody else takes part: elastic programs may grow."""
+        return not self._is_member or len(self._set.ranks or ()) == 1
 
     def set_backward_passes_per_step(self, passes: int) -> None:
         self.backward_passes_per_step = passes
@@ -52,6 +57,8 @@ class _Distributed:
 
     def _hook_of(self, p: Any) -> Any:
         def hook(*_: Any) -> None:
+            if self._is_alone:
+                return
             group = self._groups[p]
             if group in self._handles or self._passes_left[p] <= 0:
                 raise AssertionError(

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The names of horovod.torch.  doc/python.md has the differences from Horovod."""
 
+import sys
+
+from . import elastic
 from ._common import Adasum, Average, Max, Min, Product, Sum
-from ._coordinator import HorovodInternalError
+from ._coordinator import HorovodInternalError, HostsUpdatedInterrupt
 from ._processes import ProcessSet, add_process_set, ccl_built, cross_rank, cross_size
 from ._processes import cuda_built, ddl_built, global_process_set, gloo_built, gloo_enabled
 from ._processes import init, is_homogeneous, is_initialized, local_rank, local_size, mpi_built
@@ -21,4 +24,5 @@ from .ops import sparse_allreduce_async, synchronize
 from .optimizer import DistributedOptimizer
 from .sync_batch_norm import SyncBatchNorm
 
+sys.modules[__name__ + ".elastic"] = elastic
 __all__ = [name for name in dir() if name[0] != "_"]
