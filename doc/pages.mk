@@ -4,6 +4,7 @@ nobase_dist_doc_DATA += \
 	%D%/allreduce.svg \
 	%D%/benchmarking.md \
 	%D%/between-hosts.md \
+	%D%/elastic.md \
 	%D%/errors.md \
 	%D%/failures.md \
 	%D%/gpu.md \
