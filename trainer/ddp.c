@@ -20,102 +20,6 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Return the cause that a collective's status stands for. */
-static enum train_cause cause_of(int status)
-{
-    return status == COLL_ERR_INVALID  ? CAUSE_USER
-           : status == COLL_ERR_NOMEM  ? CAUSE_MACHINE
-           : status == COLL_ERR_SYSTEM ? CAUSE_MACHINE
-                                       : CAUSE_RANKS;
-}
-
-/* After an error the communicator can only be shrunk or destroyed. */
-static int check(struct ddp *d, int status)
-{
-    const char *why = coll_last_error();
-
-    if (status == COLL_OK)
-        return 0;
-    d->has_failed = 1;
-    d->has_lost = status == COLL_ERR_PEER || status == COLL_ERR_ABORTED;
-    return train_fail_by(cause_of(status), "%s",
-                         *why ? why : coll_strerror(status));
-}
-
-void ddp_adopt(struct ddp *d, struct coll_comm *comm)
-{
-    *d = (struct ddp){
-        .comm = comm,
-        .rank = coll_comm_rank(comm),
-        .size = coll_comm_size(comm),
-        .n_hosts = coll_comm_n_hosts(comm),
-    };
-}
-
-int ddp_init(struct ddp *d, int reproducible)
-{
-    struct coll_config config = {.size = sizeof(config),
-                                 .reproducible = reproducible};
-    struct coll_comm *comm;
-
-    *d = (struct ddp){.size = 1, .n_hosts = 1};
-    if (check(d, coll_comm_create_env(&comm, &config)))
-        return -1;
-    ddp_adopt(d, comm);
-    return 0;
-}
-
-int ddp_fini(struct ddp *d)
-{
-    int st = d->comm ? coll_comm_destroy(d->comm) : COLL_OK;
-
-    d->comm = NULL;
-    return d->has_failed ? -1 : check(d, st);
-}
-
-int ddp_shrink(struct ddp *d)
-{
-    struct coll_comm *rest;
-    struct ddp was;
-    int st;
-
-    ddp_drop_buckets(d);
-    st = check(d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
-    if (st) {
-        d->has_lost = 0;
-        return -1;
-    }
-    coll_comm_destroy(d->comm); /* its status is that of the ranks that died */
-    was = *d;
-    ddp_adopt(d, rest);
-    d->is_elastic = was.is_elastic;
-    d->seconds = was.seconds;
-    d->bytes = was.bytes;
-    return 0;
-}
-
-const char *ddp_transports(const struct ddp *d)
-{
-    return coll_comm_transports(d->comm);
-}
-
-int ddp_local_rank(const struct ddp *d)
-{
-    return coll_comm_local_rank(d->comm);
-}
-
-int ddp_local_size(const struct ddp *d)
-{
-    return coll_comm_local_size(d->comm);
-}
-
-int ddp_has_spare_core(const struct ddp *d)
-{
-    return coll_comm_has_spare_core(d->comm);
-}
-
-int ddp_host(const struct ddp *d) { return coll_comm_host(d->comm); }
-
 /* ---- gradients ---- */
 
 /* Return which parameters of a bucket rank r updates, without their place in
@@ -293,12 +197,12 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
 static int open_bucket(struct ddp *d, struct ddp_bucket *b)
 {
     struct coll_args args = average_args(d, b);
-    int st = check(d, coll_request_create(&args, d->comm, &b->request));
+    int st = ddp__check(d, coll_request_create(&args, d->comm, &b->request));
 
     if (st || !d->config.zero)
         return st;
     args = gather_args(d, b);
-    return check(d, coll_request_create(&args, d->comm, &b->gather));
+    return ddp__check(d, coll_request_create(&args, d->comm, &b->gather));
 }
 
 int ddp_open_buckets(struct ddp *d)
@@ -315,7 +219,7 @@ static int start_bucket(struct ddp *d, struct ddp_bucket *b)
     if (b->packed)
         wire_pack(d->config.wire, b->gradients, b->packed, b->count);
     d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
-    return check(d, coll_start(b->request));
+    return ddp__check(d, coll_start(b->request));
 }
 
 static int start_until(struct ddp *d, int layer)
@@ -356,7 +260,7 @@ static int wait_for_buckets(struct ddp *d)
         int failed = coll_wait(b->request, 0);
 
         if (!st && failed)
-            st = check(d, failed);
+            st = ddp__check(d, failed);
         if (!st && b->packed)
             unpack(d, b);
     }
@@ -406,7 +310,7 @@ int ddp_part_moved(struct ddp *d, int i)
     if (d->config.zero) {
         if (d->n_gathering <= i)
             d->n_gathering = i + 1;
-        st = check(d, coll_start(d->buckets[i].gather));
+        st = ddp__check(d, coll_start(d->buckets[i].gather));
     }
     d->seconds += now() - start;
     return st;
@@ -422,7 +326,7 @@ int ddp_await(struct ddp *d, int layer)
     start = now();
     while (d->n_gathering > 0 &&
            d->buckets[d->n_gathering - 1].first_layer <= layer)
-        if (check(d, coll_wait(d->buckets[--d->n_gathering].gather, 0)))
+        if (ddp__check(d, coll_wait(d->buckets[--d->n_gathering].gather, 0)))
             st = -1;
     d->seconds += now() - start;
     return st;
@@ -450,9 +354,9 @@ int ddp_collect(struct ddp *d, const float *own, float *whole)
         struct ddp_part part = ddp_part(d, i, d->rank);
         float *out = d->rank == 0 ? whole + d->buckets[i].first : NULL;
 
-        if (check(d, coll_gatherv(own + part.at, part.count, out,
-                                  counts_of(d, &d->buckets[i]), NULL, COLL_F32,
-                                  0, d->comm, NULL)))
+        if (ddp__check(d, coll_gatherv(own + part.at, part.count, out,
+                                       counts_of(d, &d->buckets[i]), NULL,
+                                       COLL_F32, 0, d->comm, NULL)))
             return -1;
     }
     return 0;
@@ -464,9 +368,9 @@ int ddp_spread(struct ddp *d, const float *whole, float *own)
         struct ddp_part part = ddp_part(d, i, d->rank);
         const float *in = d->rank == 0 ? whole + d->buckets[i].first : NULL;
 
-        if (check(d, coll_scatterv(in, counts_of(d, &d->buckets[i]), NULL,
-                                   own + part.at, part.count, COLL_F32, 0,
-                                   d->comm, NULL)))
+        if (ddp__check(d, coll_scatterv(in, counts_of(d, &d->buckets[i]), NULL,
+                                        own + part.at, part.count, COLL_F32, 0,
+                                        d->comm, NULL)))
             return -1;
     }
     return 0;
@@ -489,8 +393,8 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
         both[i] = words[i];
         both[n + i] = ~words[i];
     }
-    st = check(d, coll_allreduce(both, both, 2 * n, COLL_U64, COLL_MAX, d->comm,
-                                 NULL));
+    st = ddp__check(d, coll_allreduce(both, both, 2 * n, COLL_U64, COLL_MAX,
+                                      d->comm, NULL));
     *differs = 0;
     while (!st && *differs < n && both[*differs] == ~both[n + *differs])
         ++*differs;
@@ -500,14 +404,14 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
 
 int ddp_share_floats(struct ddp *d, float *values, size_t n, int root)
 {
-    return check(
+    return ddp__check(
         d, coll_broadcast(values, values, n, COLL_F32, root, d->comm, NULL));
 }
 
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)
 {
-    return check(d, coll_broadcast(words, words, n, COLL_U64, 0, d->comm,
-                                   NULL));
+    return ddp__check(
+        d, coll_broadcast(words, words, n, COLL_U64, 0, d->comm, NULL));
 }
 
 int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
@@ -516,31 +420,33 @@ int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
     int next = (d->rank + 1) % d->size;
     int last = (d->rank + d->size - 1) % d->size;
 
-    if (check(d, coll_group_start()))
+    if (ddp__check(d, coll_group_start()))
         return -1;
-    if (check(d, coll_send(values, n, COLL_F32, next, d->comm, NULL)) ||
-        check(d, coll_recv(before, n_before, COLL_F32, last, d->comm, NULL))) {
+    if (ddp__check(d, coll_send(values, n, COLL_F32, next, d->comm, NULL)) ||
+        ddp__check(
+            d, coll_recv(before, n_before, COLL_F32, last, d->comm, NULL))) {
         coll_group_end();
         return -1;
     }
-    return check(d, coll_group_end());
+    return ddp__check(d, coll_group_end());
 }
 
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len)
 {
-    return check(d, coll_allgather(mine, all, len, COLL_U8, d->comm, NULL));
+    return ddp__check(d,
+                      coll_allgather(mine, all, len, COLL_U8, d->comm, NULL));
 }
 
 int ddp_sum(struct ddp *d, double *values, size_t n)
 {
-    return check(d, coll_allreduce(values, values, n, COLL_F64, COLL_SUM,
-                                   d->comm, NULL));
+    return ddp__check(d, coll_allreduce(values, values, n, COLL_F64, COLL_SUM,
+                                        d->comm, NULL));
 }
 
 int ddp_max(struct ddp *d, double *values, size_t n)
 {
-    return check(d, coll_allreduce(values, values, n, COLL_F64, COLL_MAX,
-                                   d->comm, NULL));
+    return ddp__check(d, coll_allreduce(values, values, n, COLL_F64, COLL_MAX,
+                                        d->comm, NULL));
 }
 
 int ddp_agree(struct ddp *d, int status, int *failed)
@@ -550,8 +456,8 @@ int ddp_agree(struct ddp *d, int status, int *failed)
     if (status)
         lowest = d->rank * TRAIN_CAUSES + (int32_t)train_cause();
 
-    if (check(d, coll_allreduce(&lowest, &lowest, 1, COLL_I32, COLL_MIN,
-                                d->comm, NULL)))
+    if (ddp__check(d, coll_allreduce(&lowest, &lowest, 1, COLL_I32, COLL_MIN,
+                                     d->comm, NULL)))
         return -1;
     *failed = lowest < none ? lowest / TRAIN_CAUSES : -1;
     if (lowest < none && *failed != d->rank)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ddp.h - communication between the ranks; only this file uses libcoll.
+/* ddp.h - communication between the ranks; only ddp.c and ddp_ranks.c use libcoll.
  *
  * Gradients are averaged in buckets.  A bucket is a range of the model's flat
  * array of gradients, so that gradients are computed where they are sent from
@@ -178,6 +178,13 @@ int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len);
 /* Replace values by their sum, or by the largest, over all ranks. */
 int ddp_sum(struct ddp *d, double *values, size_t n);
 int ddp_max(struct ddp *d, double *values, size_t n);
+
+/* For ddp.c and ddp_ranks.c: note a collective's status, and record its sentence.
+ * After an error the communicator can only be shrunk or destroyed.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
+int ddp__check(struct ddp *d, int status);
 
 /* Learn whether all ranks succeeded.
  *
