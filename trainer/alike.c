@@ -78,6 +78,15 @@ static size_t count_options(void)
     return n;
 }
 
+uint64_t args_digest(const struct args *args)
+{
+    uint64_t digest = rng_key(args->config_crc, count_options());
+
+    for (size_t i = 0; i < count_options(); i++)
+        digest = rng_key(digest, word_of(args, &coll_train.options[i]));
+    return digest;
+}
+
 int args_check_alike(const struct args *args, struct ddp *ddp)
 {
     uint64_t n = count_options(), *words;

@@ -17,6 +17,9 @@
  */
 int args_check_alike(const struct args *args, struct ddp *ddp);
 
+/* Return a number of those options; with high probability others have another number. */
+uint64_t args_digest(const struct args *args);
+
 /* Check that all ranks have this model, layer by layer; every rank calls it.
  *
  * Result:    as of args_check_alike(), naming the first layer that differs.

@@ -61,6 +61,10 @@ struct ddp;
 int dataset_load_shared(struct dataset *d, const struct data_config *config,
                         struct ddp *ddp, int status);
 
+/* Return a number that other images have another one of, with high probability.  It
+ * looks at the labels and a few pixels. */
+uint64_t dataset_digest(const struct dataset *d);
+
 void dataset_fini(struct dataset *d);
 
 /* Read n labelled images from two IDX files, plain or gzipped.

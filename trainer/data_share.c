@@ -133,6 +133,11 @@ static uint64_t digest_images(const struct images *images)
     return digest;
 }
 
+uint64_t dataset_digest(const struct dataset *d)
+{
+    return rng_key(digest_images(&d->train), digest_images(&d->test));
+}
+
 static uint64_t hash_folder(const char *folder)
 {
     uint64_t hash = 1;
@@ -212,8 +217,7 @@ int dataset_load_shared(struct dataset *d, const struct data_config *config,
         if (!mine->status && !d->train.drawn && ddp_local_size(ddp) > 1)
             mine->fd = make_file(d);
         if (!mine->status)
-            mine->digest =
-                rng_key(digest_images(&d->train), digest_images(&d->test));
+            mine->digest = dataset_digest(d);
         mine->data = *d;
     }
     st = exchange(d, config, ddp, mine, all);

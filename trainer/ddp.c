@@ -410,8 +410,13 @@ int ddp_share_floats(struct ddp *d, float *values, size_t n, int root)
 
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)
 {
+    return ddp_share_bytes(d, words, n * sizeof(*words), 0);
+}
+
+int ddp_share_bytes(struct ddp *d, void *bytes, size_t len, int root)
+{
     return ddp__check(
-        d, coll_broadcast(words, words, n, COLL_U64, 0, d->comm, NULL));
+        d, coll_broadcast(bytes, bytes, len, COLL_U8, root, d->comm, NULL));
 }
 
 int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,

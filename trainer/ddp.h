@@ -59,7 +59,10 @@ struct ddp_config {
 struct ddp {
     struct coll_comm *comm;
     int rank, size, n_hosts;
-    int is_elastic; /* the ranks go on by ddp_shrink() when one dies */
+    int n_first; /* ranks with which the run began */
+    int is_reproducible;
+    int is_newcomer; /* it joined, or is to join, ranks that were there before */
+    int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
     struct ddp_config config;
@@ -73,8 +76,12 @@ struct ddp {
     char algo[32];  /* the algorithm of the largest bucket */
 };
 
+/* Return 1 if collrun has started this process in place of a rank that died. */
+int ddp_is_newcomer(void);
+
 /* Join the ranks of the launcher.  With `reproducible`, sums have the same bits
- * for any algorithm, transport and cut into buckets.
+ * for any algorithm, transport and cut into buckets.  A newcomer waits until the ranks
+ * let it in.
  *
  * Result:    0, or -1 with train_error() set, as from every function here; the
  *            sentence is coll_last_error()'s.
@@ -93,6 +100,22 @@ void ddp_adopt(struct ddp *d, struct coll_comm *comm);
  * Result:    as of ddp_init(); after an error nothing but ddp_fini() is left.
  */
 int ddp_shrink(struct ddp *d);
+
+/* Return how many newcomers wait; 0 on all ranks but 0, and without is_elastic. */
+int ddp_waiting(struct ddp *d);
+
+/* Let n newcomers in; all ranks call it.  The buckets are dropped.
+ *
+ * Result:    0; or -1 on all ranks with train_error() and has_lost set: a rank or a
+ *            newcomer has died, and ddp_shrink() goes on.
+ */
+int ddp_grow(struct ddp *d, int n);
+
+/* ddp_rejoin: a newcomer leaves other newcomers, without any of the ranks that let it
+ * in, and joins these again.  ddp_leave: this rank alone ends, and the others learn of
+ * it as of a death. */
+int ddp_rejoin(struct ddp *d);
+void ddp_leave(struct ddp *d);
 
 /* Return this rank's number on its host, the number of ranks there, and the
  * host's number. */
@@ -166,6 +189,7 @@ int ddp_spread(struct ddp *d, const float *whole, float *own);
 /* Copy values from rank `root`, or 0, to all ranks. */
 int ddp_share_floats(struct ddp *d, float *values, size_t n, int root);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
+int ddp_share_bytes(struct ddp *d, void *bytes, size_t len, int root);
 
 /* Send values to the next rank and receive those of the one before, in a ring of 2 ranks
  * at least. */

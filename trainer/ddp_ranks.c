@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ddp_ranks.c - which ranks there are: they join, and some die. */
+/* ddp_ranks.c - which ranks there are: they join, some die, and newcomers take their
+ * places.
+ *
+ * A growth may fail on some ranks alone.  So the old ranks agree on it: either all of them
+ * go on in the new communicator, or none does and the newcomers wait again.
+ */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
 #include "trainer/error.h"
+
+#include <stdlib.h>
+
+#define MOST_RETURNS 10 /* of a newcomer to the launcher, before it gives up */
 
 /* Return the cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
@@ -32,21 +41,104 @@ void ddp_adopt(struct ddp *d, struct coll_comm *comm)
         .comm = comm,
         .rank = coll_comm_rank(comm),
         .size = coll_comm_size(comm),
+        .n_first = coll_comm_size(comm),
         .n_hosts = coll_comm_n_hosts(comm),
     };
 }
 
-int ddp_init(struct ddp *d, int reproducible)
+/* End a communicator.  The status is that of ranks that died. */
+static void drop_comm(struct ddp *d)
+{
+    if (d->comm)
+        coll_comm_destroy(d->comm);
+    d->comm = NULL;
+}
+
+/* Have another communicator in place of the one that there is, if any. */
+static void replace(struct ddp *d, struct coll_comm *comm)
+{
+    struct ddp was;
+
+    drop_comm(d);
+    was = *d;
+    ddp_adopt(d, comm);
+    d->n_first = was.n_first ? was.n_first : d->size;
+    d->is_reproducible = was.is_reproducible;
+    d->is_newcomer = was.is_newcomer;
+    d->is_elastic = was.is_elastic;
+    d->seconds = was.seconds;
+    d->bytes = was.bytes;
+}
+
+/* ---- joining --------------------------------------------------------------- */
+
+int ddp_is_newcomer(void)
+{
+    const char *number = getenv("COLLRUN_NEWCOMER");
+
+    return number && *number;
+}
+
+/* The ranks tell newcomers what these cannot know. */
+static int share_beginning(struct ddp *d)
+{
+    uint64_t n_first = (uint64_t)d->n_first;
+
+    if (ddp_share_words(d, &n_first, 1))
+        return -1;
+    d->n_first = (int)n_first;
+    return 0;
+}
+
+/* Join once.  Returns the status. */
+static int join(struct ddp *d)
 {
     struct coll_config config = {.size = sizeof(config),
-                                 .reproducible = reproducible};
+                                 .reproducible = d->is_reproducible};
     struct coll_comm *comm;
+    int status = coll_comm_create_env(&comm, &config);
 
-    *d = (struct ddp){.size = 1, .n_hosts = 1};
-    if (ddp__check(d, coll_comm_create_env(&comm, &config)))
-        return -1;
-    ddp_adopt(d, comm);
-    return 0;
+    if (ddp__check(d, status))
+        return status;
+    replace(d, comm);
+    if (!d->is_newcomer || !share_beginning(d))
+        return COLL_OK;
+    drop_comm(d); /* so that nobody waits for this rank */
+    return COLL_ERR_PEER;
+}
+
+/* Ranks that die while they let a newcomer in send it back to wait. */
+static int join_in_the_end(struct ddp *d)
+{
+    int left = d->is_newcomer ? MOST_RETURNS : 1, status;
+
+    do
+        status = join(d);
+    while (--left && (status == COLL_ERR_PEER || status == COLL_ERR_TIMEOUT ||
+                      status == COLL_ERR_BOOTSTRAP));
+    return status ? -1 : 0;
+}
+
+int ddp_init(struct ddp *d, int reproducible)
+{
+    *d = (struct ddp){.size = 1,
+                      .n_hosts = 1,
+                      .is_reproducible = reproducible,
+                      .is_newcomer = ddp_is_newcomer()};
+    return join_in_the_end(d);
+}
+
+int ddp_rejoin(struct ddp *d)
+{
+    ddp_leave(d);
+    drop_comm(d);
+    return join_in_the_end(d);
+}
+
+void ddp_leave(struct ddp *d)
+{
+    d->has_failed = 1;
+    coll_comm_abort(d->comm, train_error());
 }
 
 int ddp_fini(struct ddp *d)
@@ -57,27 +149,64 @@ int ddp_fini(struct ddp *d)
     return d->has_failed ? -1 : ddp__check(d, st);
 }
 
+/* ---- ranks that die, and newcomers ------------------------------------------ */
+
 int ddp_shrink(struct ddp *d)
 {
     struct coll_comm *rest;
-    struct ddp was;
-    int st;
 
     ddp_drop_buckets(d);
-    st = ddp__check(
-        d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
-    if (st) {
+    if (ddp__check(d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT,
+                                  &rest))) {
         d->has_lost = 0;
         return -1;
     }
-    coll_comm_destroy(d->comm); /* its status is that of the ranks that died */
-    was = *d;
-    ddp_adopt(d, rest);
-    d->is_elastic = was.is_elastic;
-    d->seconds = was.seconds;
-    d->bytes = was.bytes;
+    replace(d, rest);
     return 0;
 }
+
+int ddp_waiting(struct ddp *d)
+{
+    int n;
+
+    if (!d->is_elastic || d->rank > 0 || coll_comm_waiting(d->comm, &n))
+        return 0; /* without the launcher there are none */
+    return n;
+}
+
+/* Return 1 if all ranks that live have got their new communicator. */
+static int is_made_by_all(struct ddp *d, int status)
+{
+    uint64_t is_made;
+    int st;
+
+    do {
+        is_made = status == COLL_OK;
+        st = coll_comm_agree(d->comm, &is_made);
+    } while (st == COLL_ERR_TIMEOUT);
+    return !st && is_made;
+}
+
+int ddp_grow(struct ddp *d, int n)
+{
+    struct coll_comm *grown = NULL;
+    int status;
+
+    ddp_drop_buckets(d);
+    status = coll_comm_grow(d->comm, n, NULL, &grown);
+    if (is_made_by_all(d, status)) {
+        replace(d, grown);
+        return share_beginning(d);
+    }
+    if (grown) { /* so that its newcomers do not wait */
+        coll_comm_abort(grown, "not all ranks have joined");
+        coll_comm_destroy(grown);
+    }
+    d->has_failed = d->has_lost = 1;
+    return train_fail_by(CAUSE_RANKS, "%d newcomers could not join", n);
+}
+
+/* ---- where they are --------------------------------------------------------- */
 
 const char *ddp_transports(const struct ddp *d)
 {

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* elastic.c - survivors of a rank's death go on from the last step that any of them has
- * finished.
+/* elastic.c - the ranks change: some die, and newcomers join.  Those that are there go on
+ * from the last step that any of them has finished.
+ *
+ * Survivors, ranks that let newcomers in, and newcomers all go through meet(): each tells
+ * where it is.  One of those that are furthest sends its state to those that are behind;
+ * newcomers are behind all others.  What is left of the epoch is divided anew.
+ *
+ * Random numbers are functions of seed, epoch and place (rng.h), rates of the step, and
+ * the order of an epoch's images of seed and epoch.  So the state is parameters,
+ * optimizer, running statistics, and the few numbers of struct place.
  *
  * A step changes nothing before all ranks have brought their gradients.  So when a rank
  * dies, no survivor is more than one step ahead of another: one whose exchange was whole
@@ -11,11 +19,16 @@
  * With ZeRO each rank changes a part, and copies.h has every part as it was after the
  * last two steps.  No rank finishes a step before all parts have their copies.  So the
  * survivors take the last step of which all copies are there, and bring the parts
- * together; every one of them has the whole until the next step begins.
+ * together; every one of them has the whole until the next step begins.  Ranks that let
+ * newcomers in do so before.
+ *
+ * No rank makes a step before all train.  So if one of those that began the run does not
+ * yet, nothing is lost if they all begin anew.
  *
  * Who receives keeps its own state until the new one is there as a whole.  So if the
  * sender dies meanwhile, nothing is lost but the step that it alone had made.
  */
+#include "trainer/alike.h"
 #include "trainer/args.h"
 #include "trainer/copies.h"
 #include "trainer/ddp.h"
@@ -23,30 +36,44 @@
 #include "trainer/loader.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
+#include "trainer/rng.h"
 #include "trainer/train.h"
 #include "trainer/train_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum standing {
+    BEGINS, /* prepares the run, with the others that began it */
+    NEW,    /* has joined the run, and lacks the state */
+    TRAINS
+};
+
 /* Where a rank is in the run. */
 struct place {
-    uint64_t step, epoch, is_trained, done, has_reached; /* as in a trainer */
+    uint64_t alike; /* as in a trainer, as all that follow */
+    uint64_t step, epoch, is_trained, done, has_reached;
     uint64_t own, previous; /* with ZeRO: steps of its newest copies, */
-    int32_t rank;           /* and its rank when they were made */
+    int32_t rank;           /* and its rank when they were made, or -1 */
     int32_t has_whole, has_previous;
+    int32_t standing;
 };
 
 static struct place place_of(const struct trainer *t)
 {
     const struct copies *s = t->rescue.copies;
     struct place place = {
+        .alike = t->rescue.alike,
         .step = t->rescue.n_counted,
         .epoch = t->epoch,
         .is_trained = (uint64_t)t->tally.is_trained,
         .done = t->tally.done,
         .has_reached = (uint64_t)t->test.has_reached,
-        .has_whole = t->rescue.whole != NULL,
+        .rank = -1,
+        .has_whole = t->rescue.is_training && t->rescue.whole,
+        .standing = t->rescue.is_training ? TRAINS
+                    : t->ddp->is_newcomer ? NEW
+                                          : BEGINS,
     };
 
     if (s) {
@@ -61,8 +88,19 @@ static struct place place_of(const struct trainer *t)
 /* After its last step an epoch is trained, and then tested. */
 static int is_ahead(const struct place *a, const struct place *b)
 {
+    if (a->standing != b->standing)
+        return a->standing > b->standing;
     return a->step != b->step ? a->step > b->step
                               : a->is_trained < b->is_trained;
+}
+
+static int count(const struct place *all, int n, enum standing standing)
+{
+    int found = 0;
+
+    for (int r = 0; r < n; r++)
+        found += all[r].standing == (int)standing;
+    return found;
 }
 
 /* ---- running statistics ---- */
@@ -71,7 +109,10 @@ int trainer__make_rescue(struct trainer *t)
 {
     size_t n = model_n_running(t->model);
 
-    if (!t->args->elastic || n == 0)
+    if (!t->args->elastic)
+        return 0;
+    t->rescue.alike = rng_key(args_digest(t->args), dataset_digest(&t->data));
+    if (n == 0)
         return 0;
     t->rescue.running = malloc(n * sizeof(*t->rescue.running));
     return t->rescue.running
@@ -124,37 +165,46 @@ static int receive_state(struct trainer *t, int root, float *whole)
 }
 
 /* Bring the root's state to the ranks that are behind it. */
-static int share_state(struct trainer *t, int root, int is_behind)
+static int share_state(struct trainer *t, int root, int receives)
 {
     size_t n = model_n_params(t->model) + t->optim.n_state;
-    float *whole = is_behind ? malloc(n * sizeof(*whole)) : NULL;
+    float *whole = receives ? malloc(n * sizeof(*whole)) : NULL;
     int failed, st = 0;
 
-    if (is_behind && !whole)
+    if (receives && !whole)
         st = train_fail("out of memory for another rank's state, %zu bytes; "
                         "go on from a checkpoint",
                         n * sizeof(*whole));
     if (ddp_agree(t->ddp, st, &failed) || failed >= 0)
         st = -1;
     else
-        st = is_behind ? receive_state(t, root, whole) : send_state(t, root);
+        st = receives ? receive_state(t, root, whole) : send_state(t, root);
     free(whole);
     return st;
 }
 
-/* Return the first rank that no other is ahead of; *n_behind counts those that lack its
- * step. */
-static int find_latest(const struct place *all, int n, int *n_behind)
+/* Return the first rank that no other is ahead of. */
+static int find_latest(const struct place *all, int n)
 {
     int latest = 0;
 
     for (int r = 1; r < n; r++)
         if (is_ahead(&all[r], &all[latest]))
             latest = r;
-    *n_behind = 0;
-    for (int r = 0; r < n; r++)
-        *n_behind += all[r].step < all[latest].step;
     return latest;
+}
+
+static int is_behind(const struct place *a, const struct place *latest)
+{
+    return a->standing != TRAINS || a->step < latest->step;
+}
+
+static int is_any_behind(const struct place *all, int n, int latest)
+{
+    for (int r = 0; r < n; r++)
+        if (is_behind(&all[r], &all[latest]))
+            return 1;
+    return 0;
 }
 
 /* ---- the same with ZeRO ---- */
@@ -228,7 +278,7 @@ static int assemble(struct trainer *t, const struct place *all, uint64_t step,
 static int make_whole(struct trainer *t, const struct place *all,
                       uint64_t *step)
 {
-    size_t n = t->rescue.copies->width * model_n_params(t->model);
+    size_t n = (1 + optim_arrays(t->optim.kind)) * model_n_params(t->model);
     float *whole;
     int root = 0, failed, st;
 
@@ -283,11 +333,15 @@ static int take_part(struct trainer *t)
 
 /* Bring the latest state to all ranks.  *step is the step that it comes after. */
 static int take_state(struct trainer *t, const struct place *all, int root,
-                      int n_behind, uint64_t *step)
+                      uint64_t *step)
 {
+    struct ddp *d = t->ddp;
+
     *step = all[root].step;
     if (!t->args->zero)
-        return n_behind ? share_state(t, root, t->rescue.n_counted < *step) : 0;
+        return is_any_behind(all, d->size, root)
+                   ? share_state(t, root, is_behind(&all[d->rank], &all[root]))
+                   : 0;
     if (make_whole(t, all, step))
         return -1;
     memcpy(model_params(t->model), t->rescue.whole,
@@ -296,29 +350,41 @@ static int take_state(struct trainer *t, const struct place *all, int root,
     return 0;
 }
 
-/* Come to the place of the rank that is furthest. */
-static int take_latest(struct trainer *t, struct place *all)
+/* Count the step that this rank has made, but did not know to be finished; or begin to
+ * count. */
+static void catch_up(struct trainer *t, uint64_t step)
 {
-    struct place mine = place_of(t);
-    uint64_t step;
-    int root, n_behind;
-
-    if (ddp_gather_bytes(t->ddp, &mine, all, sizeof(mine)))
-        return -1;
-    root = find_latest(all, t->ddp->size, &n_behind);
-    if (take_state(t, all, root, n_behind, &step))
-        return -1;
-    if (mine.step < step)
+    if (!t->rescue.is_training)
+        trainer__open_tally(t);
+    else if (t->rescue.n_counted < step)
         trainer__count_step(t); /* with this rank's images */
     restore_running(t);
-    t->optim.step = step;
-    if (all[root].step < step)
-        return 0; /* all ranks have counted it just now */
-    t->epoch = all[root].epoch;
-    t->tally.is_trained = (int)all[root].is_trained;
+    t->rescue.n_counted = t->optim.step = step;
+}
+
+static void take_place(struct trainer *t, const struct place *latest)
+{
+    t->epoch = latest->epoch;
+    t->tally.is_trained = (int)latest->is_trained;
     t->tally.is_open &= !t->tally.is_trained;
-    t->tally.done = (size_t)all[root].done;
-    t->test.has_reached = (int)all[root].has_reached;
+    t->tally.done = (size_t)latest->done;
+    t->test.has_reached = (int)latest->has_reached;
+}
+
+/* Come to the place of the rank that is furthest. */
+static int take_latest(struct trainer *t, const struct place *all)
+{
+    int root = find_latest(all, t->ddp->size);
+    uint64_t step;
+
+    if (take_state(t, all, root, &step))
+        return -1;
+    catch_up(t, step);
+    if (count(all, t->ddp->size, NEW) && trainer__share_running(t, root))
+        return -1;
+    if (all[root].step == step) /* else all ranks have counted it just now */
+        take_place(t, &all[root]);
+    t->rescue.is_training = 1;
     return 0;
 }
 
@@ -333,12 +399,12 @@ void trainer__drop_rescue(struct trainer *t)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Divide what is left of the epoch among the ranks that are left. */
+/* Divide what is left of the epoch among the ranks that are there. */
 static int divide_anew(struct trainer *t)
 {
+    ddp_drop_buckets(t->ddp);
     blocks_fini(&t->blocks);
     sampler_fini(&t->sampler);
-    trainer__cut(t);
     if (trainer__divide(t) || ddp_open_buckets(t->ddp) ||
         (t->args->zero && take_part(t)))
         return -1;
@@ -353,19 +419,97 @@ static int divide_anew(struct trainer *t)
     return 0;
 }
 
-int trainer_survive(struct trainer *t)
+/* Return the places of all ranks, or NULL with train_error() set. */
+static struct place *gather_places(struct trainer *t)
 {
-    struct place *all;
+    struct place mine = place_of(t),
+                 *all = calloc((size_t)t->ddp->size, sizeof(*all));
+
+    if (!all) {
+        train_fail("out of memory for the places of %d ranks", t->ddp->size);
+        return NULL;
+    }
+    if (!ddp_gather_bytes(t->ddp, &mine, all, sizeof(mine)))
+        return all;
+    free(all);
+    return NULL;
+}
+
+/* Check that a newcomer makes the same run as the others. */
+static int judge_newcomer(struct trainer *t, const struct place *all)
+{
+    if (t->rescue.is_training ||
+        all[find_latest(all, t->ddp->size)].alike == t->rescue.alike)
+        return 0;
+    train_refuse(
+        "this newcomer has other options or images than the ranks; leave the "
+        "program, its --config and its data as they are while a job runs");
+    ddp_leave(t->ddp);
+    return -1;
+}
+
+/* Return the places of all ranks.  Newcomers that find no others, since these could not
+ * let them in, join again. */
+static struct place *find_places(struct trainer *t)
+{
+    for (;;) {
+        struct place *all = gather_places(t);
+
+        if (!all || count(all, t->ddp->size, NEW) < t->ddp->size)
+            return all;
+        free(all);
+        if (ddp_rejoin(t->ddp))
+            return NULL;
+    }
+}
+
+/* All ranks that are there go on together. */
+static int meet(struct trainer *t)
+{
+    struct place *all = find_places(t);
     int st;
 
-    loader_drop(t->loader);
-    if (ddp_shrink(t->ddp))
-        return -1;
-    all = calloc((size_t)t->ddp->size, sizeof(*all));
     if (!all)
-        return train_fail("out of memory for the places of %d ranks",
-                          t->ddp->size);
-    st = take_latest(t, all);
+        return -1;
+    if (count(all, t->ddp->size, BEGINS)) {
+        t->rescue.is_training = 0;
+        free(all);
+        return 0;
+    }
+    st = judge_newcomer(t, all) || take_latest(t, all);
     free(all);
     return st ? -1 : divide_anew(t);
+}
+
+int trainer_survive(struct trainer *t)
+{
+    loader_drop(t->loader);
+    return ddp_shrink(t->ddp) ? -1 : meet(t);
+}
+
+/* With ZeRO: have the whole on every rank before there are others. */
+static int hold_whole(struct trainer *t)
+{
+    struct place *all = gather_places(t);
+    uint64_t step;
+    int st = all ? make_whole(t, all, &step) : -1;
+
+    free(all);
+    return st;
+}
+
+int trainer_grow(struct trainer *t)
+{
+    loader_drop(t->loader);
+    if ((t->args->zero && hold_whole(t)) || ddp_grow(t->ddp, t->pace.n_new))
+        return -1;
+    return meet(t);
+}
+
+int trainer_join(struct trainer *t)
+{
+    if (!trainer_init(t))
+        return meet(t);
+    ddp_leave(t->ddp);
+    return -1;
 }

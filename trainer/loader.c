@@ -189,4 +189,8 @@ const unsigned char *loader_take(struct loader *l,
     return l->labels;
 }
 
-void loader_drop(struct loader *l) { finish(l); }
+void loader_drop(struct loader *l)
+{
+    if (l)
+        finish(l);
+}

@@ -3,7 +3,8 @@
  *
  * The ranks agree on failures that one rank alone may have (a file, memory, a
  * disk): the lowest such rank prints why, and every rank ends with its cause as
- * status.  When a collective fails, each rank prints why and ends at once.
+ * status.  When a collective fails, each rank prints why and ends at once; with
+ * --elastic they go on if it failed because of a death.
  */
 #include "coll/coll.h"
 #include "trainer/alike.h"
@@ -53,6 +54,38 @@ static int end_early(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
+/* The ranks change by trainer_survive(), trainer_grow() or trainer_join(), which all ranks
+ * that are then there call; and whoever is rank 0 prints and saves from now on.
+ *
+ * Result:    0; or -1 after a sentence, or after none if survive() can go on.
+ */
+static int change_ranks(struct trainer *t, struct report *r,
+                        int (*change)(struct trainer *))
+{
+    struct ddp *d = t->ddp;
+    double begin = phase_begin();
+    int before = d->size, st = change(t);
+
+    if (!st && t->rescue.is_training && d->rank == 0 && !r->is_speaker)
+        st = report_take_over(r) || trainer_take_over(t) ? -1 : 0;
+    if (all_well(d, st) || all_well(d, report_share(r)))
+        return -1;
+    report_ranks(r, before, phase_begin() - begin);
+    return 0;
+}
+
+/* With --elastic: after ranks have died, let the others go on.
+ *
+ * Result:    0; or -1 after a sentence.
+ */
+static int survive(struct trainer *t, struct report *r)
+{
+    while (t->ddp->is_elastic && t->ddp->has_lost)
+        if (!change_ranks(t, r, trainer_survive))
+            return 0;
+    return -1;
+}
+
 static int run_epoch(struct trainer *t, struct report *r)
 {
     struct epoch_stats stats, own;
@@ -67,7 +100,7 @@ static int run_epoch(struct trainer *t, struct report *r)
         st = trainer_epoch(t, &stats, report_progress, r);
     }
     if (st > 0)
-        return end_early(t, r);
+        return t->stop ? end_early(t, r) : change_ranks(t, r, trainer_grow);
     own = stats;
     if (!st)
         st = trainer_test(t, &stats);
@@ -140,49 +173,81 @@ static int run_epochs(struct trainer *t, struct report *r)
     return !t->stop || trainer_is_done(t) ? finish(t, r) : 0;
 }
 
-/* With --elastic: after ranks have died, let the others go on.
- *
- * Result:    0; or -1 after a sentence.
- */
-static int survive(struct trainer *t, struct report *r)
+/* Compare the files of --config: each rank has read its own. */
+static int has_same_config(struct ddp *ddp, const struct args *args)
 {
-    struct ddp *d = t->ddp;
-    double begin = phase_begin();
-    int before = d->size;
+    double crc[] = {args->config_crc, -(double)args->config_crc};
 
-    while (d->is_elastic && d->has_lost) {
-        int st = trainer_survive(t);
-
-        if (!st && d->rank == 0 && !r->is_speaker)
-            st = report_take_over(r) || trainer_take_over(t) ? -1 : 0;
-        if (all_well(d, st))
-            continue;
-        report_lost(r, before, phase_begin() - begin);
-        return 0;
-    }
-    return -1;
+    if (ddp_max(ddp, crc, 2))
+        return -1;
+    if (crc[0] != -crc[1])
+        return train_refuse(
+            "--config is not the same file on all ranks; copy it "
+            "to all hosts, or to a folder that they share");
+    return 0;
 }
 
-static int train(struct trainer *t, struct report *r)
+/* Check and prepare what the ranks have in common, and give all of them rank 0's state. */
+static int prepare(struct args *args, struct trainer *t, struct report *r)
 {
-    int st;
+    struct ddp *d = t->ddp;
 
-    if (trainer_share(t))
-        return all_well(t->ddp, -1);
+    trainer_fini(t);
+    report_fini(r);
+    if (all_well(d, report_init(r, t)) ||
+        all_well(d, args_share_batch(args, d->n_first)) ||
+        all_well(d, has_same_config(d, args)) ||
+        all_well(d, args_check_alike(args, d)) || all_well(d, trainer_init(t)))
+        return -1;
+    return trainer_share(t) ? all_well(d, -1) : 0;
+}
+
+/* Begin the run, on all ranks that there are; again, if one has died meanwhile. */
+static int begin(struct args *args, struct trainer *t, struct report *r)
+{
+    if (prepare(args, t, r))
+        return -1;
     report_start(r);
-    if (t->args->dry_run) {
-        report_plan(r);
+    if (args->dry_run || args->synthetic)
         return 0;
-    }
-    if (t->args->synthetic)
-        return bench(t, r);
     if (begins_with_test(t) && test_only(t, r))
         return -1;
     if (catch_signals(t))
         return -1;
-    t->ddp->is_elastic = t->args->elastic;
+    t->rescue.is_training = 1;
+    return 0;
+}
+
+/* Join the ranks that train. */
+static int join(struct args *args, struct trainer *t, struct report *r)
+{
+    if (report_init(r, t) || args_share_batch(args, t->ddp->n_first)) {
+        ddp_leave(t->ddp);
+        return say_error();
+    }
+    stop_catch();
+    return change_ranks(t, r, trainer_join);
+}
+
+static int train_once(struct args *args, struct trainer *t, struct report *r)
+{
+    if (t->rescue.is_training)
+        return run_epochs(t, r);
+    if (t->ddp->is_newcomer ? join(args, t, r) : begin(args, t, r))
+        return -1;
+    if (args->dry_run) {
+        report_plan(r);
+        return 0;
+    }
+    return args->synthetic ? bench(t, r) : run_epochs(t, r);
+}
+
+static int train(struct args *args, struct trainer *t, struct report *r)
+{
+    int st;
+
     do
-        st = run_epochs(t, r);
+        st = train_once(args, t, r);
     while (st && !survive(t, r));
     stop_release();
     if (!st && t->stop && !trainer_is_done(t))
@@ -211,52 +276,31 @@ static int ask_for_traces(const struct args *args)
     return 0;
 }
 
-/* Compare the files of --config: each rank has read its own. */
-static int has_same_config(struct ddp *ddp, const struct args *args)
-{
-    double crc[] = {args->config_crc, -(double)args->config_crc};
-
-    if (ddp_max(ddp, crc, 2))
-        return -1;
-    if (crc[0] != -crc[1])
-        return train_refuse(
-            "--config is not the same file on all ranks; copy it "
-            "to all hosts, or to a folder that they share");
-    return 0;
-}
-
 static int run(struct args *args)
 {
     struct ddp ddp;
     struct trainer trainer = {.args = args, .ddp = &ddp};
-    struct report report;
+    struct report report = {.t = &trainer};
     int st;
 
     if (stop_init() || ask_for_traces(args) ||
+        (args->elastic && ddp_is_newcomer() && trainer_load(&trainer)) ||
         ddp_init(&ddp, args->deterministic)) {
         say_error();
         return (int)train_cause();
     }
+    ddp.is_elastic = args->elastic;
     if (ddp.rank == 0)
         hint_environment(stderr);
-    st = report_init(&report, &trainer);
-    if (!st)
-        st = args_share_batch(args, ddp.size);
-    st = all_well(&ddp, st);
-    if (!st)
-        st = all_well(&ddp, has_same_config(&ddp, args));
-    if (!st)
-        st = all_well(&ddp, args_check_alike(args, &ddp));
-    if (!st)
-        st = all_well(&ddp, trainer_init(&trainer));
-    if (!st)
-        st = train(&trainer, &report);
+    st = train(args, &trainer, &report);
     report_fini(&report);
+    st = status_of(&trainer, st);
     trainer_fini(&trainer);
-    if (ddp_fini(&ddp) && !st &&
-        !ddp.is_elastic) /* a rank may die after the last word */
-        st = say_error();
-    return status_of(&trainer, st);
+    if (ddp_fini(&ddp) && !st && !args->elastic) {
+        say_error(); /* else a rank may die after the last word */
+        st = (int)train_cause();
+    }
+    return st;
 }
 
 /* Do what was asked for; returns the exit status. */

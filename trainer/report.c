@@ -17,6 +17,7 @@
 #include "trainer/stop.h"
 #include "trainer/train.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,13 @@ void report_fini(struct report *r)
     r->json = NULL;
     free(r->epochs);
     r->epochs = NULL;
+}
+
+static int cannot_keep(size_t n)
+{
+    return train_fail("out of memory for the figures of %zu epochs; lower "
+                      "--epochs",
+                      n);
 }
 
 /* ---- lines ---- */
@@ -202,7 +210,7 @@ void report_start(struct report *r)
     const struct args *a = t->args;
     char text[32];
 
-    r->start = now();
+    r->past.start = now();
     if (!r->is_speaker || r->mode == PROGRESS_OFF)
         return;
     printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model %s %s "
@@ -311,17 +319,88 @@ void report_progress(void *arg, const struct progress_stats *p)
     fflush(stdout);
 }
 
-void report_lost(struct report *r, int before, double seconds)
+/* Print "lost 1 of 4 ranks" or "1 newcomer joined 3 ranks". */
+static void print_change(int before, int after)
+{
+    int n = after - before;
+
+    if (n > 0)
+        printf("%d newcomer%s joined %d rank%s", n, n > 1 ? "s" : "", before,
+               before > 1 ? "s" : "");
+    else
+        printf("lost %d of %d ranks", -n, before);
+}
+
+void report_ranks(struct report *r, int before, double seconds)
 {
     const struct trainer *t = r->t;
     int now = t->ddp->size;
 
     report_epoch_cut(r);
-    if (r->is_speaker && r->mode != PROGRESS_OFF)
-        printf(
-            "lost %d of %d ranks: %d go%s on after step %llu, in %.2f second\n",
-            before - now, before, now, now > 1 ? "" : "es",
-            (unsigned long long)t->optim.step, seconds);
+    if (t->ddp->rank || r->mode == PROGRESS_OFF)
+        return;
+    print_change(before, now);
+    if (t->rescue.is_training)
+        printf(": %d go%s on after step %llu, in %.2f second\n", now,
+               now > 1 ? "" : "es", (unsigned long long)t->optim.step, seconds);
+    else
+        printf(": %d begin%s anew\n", now, now > 1 ? "" : "s");
+}
+
+/* ---- to newcomers ---- */
+
+/* Find the lowest of the ranks with most epochs, and how many it has. */
+static int find_fullest(const struct report *r, int *rank, size_t *n)
+{
+    struct ddp *d = r->t->ddp;
+    double size = d->size, most;
+
+    most = (double)r->past.n_epochs * size + size - 1 - d->rank;
+    if (ddp_max(d, &most, 1))
+        return -1;
+    *n = (size_t)(most / size);
+    *rank = (int)(size - 1 - fmod(most, size));
+    return 0;
+}
+
+/* The clocks of two hosts differ. */
+static int share_past(struct report *r, int root)
+{
+    struct {
+        struct past past;
+        double now;
+    } told = {r->past, now()};
+    double lead;
+
+    if (ddp_share_bytes(r->t->ddp, &told, sizeof(told), root))
+        return -1;
+    lead = now() - told.now;
+    if (r->t->ddp->rank == root)
+        return 0;
+    r->past = told.past;
+    r->past.start += lead;
+    r->past.first_end += lead;
+    return 0;
+}
+
+int report_share(struct report *r)
+{
+    struct ddp *d = r->t->ddp;
+    struct epoch_stats *more;
+    int root, failed;
+    size_t n;
+
+    if (find_fullest(r, &root, &n))
+        return -1;
+    more = realloc(r->epochs, (n + 1) * sizeof(*more));
+    if (more)
+        r->epochs = more;
+    if (ddp_agree(d, more ? 0 : cannot_keep(n), &failed) || failed >= 0)
+        return -1;
+    return ddp_share_bytes(d, r->epochs, n * sizeof(*r->epochs), root) ||
+                   share_past(r, root)
+               ? -1
+               : 0;
 }
 
 void report_stopped(struct report *r)
@@ -357,20 +436,20 @@ static void note_target(struct report *r, const struct epoch_stats *s)
 
     if (!t->test.has_reached)
         return;
-    r->target_epoch = t->epoch;
-    r->target_seconds = now() - r->start;
+    r->past.target_epoch = t->epoch;
+    r->past.target_seconds = now() - r->past.start;
     if (r->is_speaker && r->mode != PROGRESS_OFF)
         printf("Reached test accuracy %.6g, of %.6g wanted, after epoch %llu: "
                "%.1f second\n",
                s->test_accuracy, t->args->target_acc,
-               (unsigned long long)t->epoch, r->target_seconds);
+               (unsigned long long)t->epoch, r->past.target_seconds);
 }
 
 void report_test(struct report *r, const struct epoch_stats *s)
 {
     if (r->is_speaker && r->mode != PROGRESS_OFF)
         print_test(s);
-    r->tested = *s;
+    r->past.tested = *s;
     note_target(r, s);
 }
 
@@ -414,24 +493,24 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
 
 int report_epoch(struct report *r, const struct epoch_stats *stats)
 {
-    size_t n = r->n_epochs + 1;
+    size_t n = r->past.n_epochs + 1;
     struct epoch_stats *more;
 
     /* a rank died after the test, which was made again */
-    if (r->n_epochs && r->epochs[r->n_epochs - 1].epoch == stats->epoch) {
-        n = r->n_epochs--;
-        r->n_steps -= r->t->sampler.n_steps;
+    if (r->past.n_epochs &&
+        r->epochs[r->past.n_epochs - 1].epoch == stats->epoch) {
+        n = r->past.n_epochs--;
+        r->past.n_steps -= r->t->sampler.n_steps;
     }
     more = realloc(r->epochs, n * sizeof(*more));
 
     if (!more)
-        return train_fail("out of memory for the figures of %zu epochs; lower "
-                          "--epochs", n);
+        return cannot_keep(n);
     r->epochs = more;
-    r->epochs[r->n_epochs++] = r->tested = *stats;
-    r->n_steps += r->t->sampler.n_steps;
-    if (r->n_epochs == 1)
-        r->first_end = now();
+    r->epochs[r->past.n_epochs++] = r->past.tested = *stats;
+    r->past.n_steps += r->t->sampler.n_steps;
+    if (r->past.n_epochs == 1)
+        r->past.first_end = now();
     if (r->is_speaker)
         print_epoch(r, stats);
     note_target(r, stats);
@@ -451,21 +530,21 @@ void report_own(struct report *r, const struct epoch_stats *own)
 static void print_total(const struct report *r, double total, double but_first)
 {
     printf("Procs %d Total time: %.1f second", r->t->ddp->size, total);
-    if (r->n_epochs > 1)
+    if (r->past.n_epochs > 1)
         printf(" (without the first epoch: %.1f)", but_first);
     printf("\n");
 }
 
 int report_end(struct report *r, double max_rss)
 {
-    double total = now() - r->start;
-    double but_first = r->n_epochs ? now() - r->first_end : 0;
+    double total = now() - r->past.start;
+    double but_first = r->past.n_epochs ? now() - r->past.first_end : 0;
     int st = 0;
 
     if (!r->is_speaker)
         return 0;
     if (r->mode != PROGRESS_OFF && r->t->args->target_acc > 0 &&
-        !r->target_epoch)
+        !r->past.target_epoch)
         printf("Did not reach test accuracy %.6g; raise --epochs\n",
                r->t->args->target_acc);
     if (r->mode != PROGRESS_OFF)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.h - what rank 0 prints, and the JSON object.
  *
- * On other ranks every function does nothing, but --verbose makes each rank
+ * On other ranks functions print nothing, but --verbose makes each rank
  * print its epochs with its own figures.
  */
 #ifndef COLL_TRAINER_REPORT_H
@@ -14,19 +14,24 @@
 struct json_t;
 struct trainer;
 
+/* What all ranks know of the run so far, whoever is rank 0 in the end. */
+struct past {
+    size_t n_epochs, n_steps;
+    struct epoch_stats tested; /* the last test's figures */
+    uint64_t target_epoch;     /* the epoch that reached --target-acc, or 0; */
+    double target_seconds;     /* so long after the start */
+    double start, first_end;   /* on the monotonic clock, s */
+};
+
 struct report {
     const struct trainer *t; /* borrowed */
     int is_speaker;          /* rank 0 */
     int mode;                /* enum progress; AUTO has been decided */
     int is_drawn;            /* a bar stands on the line */
     FILE *json;              /* NULL: none wanted */
-    struct epoch_stats *epochs;
-    size_t n_epochs, n_steps;
-    struct epoch_stats tested; /* the last test's figures */
-    uint64_t target_epoch;              /* the epoch that reached
-                                         * --target-acc, or 0; */
-    double target_seconds;              /* so long after the start */
-    double start, first_end, last_draw; /* on the monotonic clock, s */
+    struct past past;
+    struct epoch_stats *epochs; /* [past.n_epochs] */
+    double last_draw;           /* on the monotonic clock, s */
 };
 
 /* Open the JSON file, so that a file which cannot be written is noticed before
@@ -62,9 +67,16 @@ void report_own(struct report *r, const struct epoch_stats *own);
  */
 int report_take_over(struct report *r);
 
-/* Say that some of `before` ranks died, and that the others needed so many seconds to go
- * on. */
-void report_lost(struct report *r, int before, double seconds);
+/* Say that the ranks were `before` and are others now, and that they needed so many
+ * seconds to go on. */
+void report_ranks(struct report *r, int before, double seconds);
+
+/* After the ranks have changed: give all of them the figures of the rank that has most,
+ * since any may become rank 0.  All ranks call it.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
+int report_share(struct report *r);
 
 /* Say that a signal ended the run. */
 void report_stopped(struct report *r);

@@ -70,7 +70,7 @@ static json_t *epochs_array(const struct report *r)
 {
     json_t *all = json_array();
 
-    for (size_t i = 0; all && i < r->n_epochs; i++)
+    for (size_t i = 0; all && i < r->past.n_epochs; i++)
         json_array_append_new(all, epoch_object(&r->epochs[i]));
     return all;
 }
@@ -80,7 +80,7 @@ static double images_per_second(const struct report *r)
 {
     double seconds = 0, images = 0;
 
-    for (size_t i = 0; i < r->n_epochs; i++) {
+    for (size_t i = 0; i < r->past.n_epochs; i++) {
         seconds += r->epochs[i].seconds;
         images += r->epochs[i].seconds * r->epochs[i].images_per_s;
     }
@@ -94,11 +94,12 @@ static json_t *target_object(const struct report *r)
 
     if (!(wanted > 0))
         return json_null();
-    return json_pack("{s:f, s:o, s:o}", "acc", wanted, "epoch",
-                     r->target_epoch ? json_integer((json_int_t)r->target_epoch)
-                                     : json_null(),
-                     "seconds",
-                     r->target_epoch ? number(r->target_seconds) : json_null());
+    return json_pack(
+        "{s:f, s:o, s:o}", "acc", wanted, "epoch",
+        r->past.target_epoch ? json_integer((json_int_t)r->past.target_epoch)
+                             : json_null(),
+        "seconds",
+        r->past.target_epoch ? number(r->past.target_seconds) : json_null());
 }
 
 /* Return the options that decided the results, by their names in --help.  null:
@@ -126,7 +127,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
         "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
-        (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
+        (json_int_t)t->args->batch_size, "steps", (json_int_t)r->past.n_steps,
         "epochs", epochs_array(r), "total_s", number(total),
         "total_s_but_first", number(but_first), "images_per_s",
         number(images_per_second(r)), "bytes_reduced",
@@ -136,8 +137,9 @@ json_t *report__result(const struct report *r, double total, double but_first,
         t->ddp->algo, "zero", t->args->zero, "optim_bytes",
         (json_int_t)report__most_state(t), "lr_schedule",
         t->args->schedule.text, "target", target_object(r), "test_loss",
-        number(r->tested.test_loss), "test_acc",
-        number(r->tested.test_accuracy), "options", options_object(t->args));
+        number(r->past.tested.test_loss), "test_acc",
+        number(r->past.tested.test_accuracy), "options",
+        options_object(t->args));
 }
 
 int report_json(struct report *r, const struct json_t *object)

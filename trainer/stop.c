@@ -146,18 +146,22 @@ static int signal_of(double most)
 int stop_asked(struct ddp *d, struct stop_pace *pace, int *signal)
 {
     int own = atomic_load_explicit(&asked, memory_order_relaxed);
-    double start = now(), most[2] = {own, INTERVAL};
+    double start = now(), most[3] = {own, INTERVAL};
 
     *signal = signal_of(d->size == 1 ? own : 0);
-    if (d->size == 1 || (pace->left > 0 && --pace->left > 0))
+    pace->n_new = 0;
+    if ((d->size == 1 && !d->is_elastic) ||
+        (pace->left > 0 && --pace->left > 0))
         return 0;
     if (pace->every)
         most[1] = (start - pace->since) / (double)pace->every;
-    if (ddp_max(d, most, 2))
+    most[2] = ddp_waiting(d);
+    if (ddp_max(d, most, 3))
         return -1;
     pace->since = now();
     pace->every = pace->left =
         stop_every(pace->every ? pace->every : 1, most[1]);
     *signal = signal_of(most[0]);
+    pace->n_new = (int)most[2];
     return 0;
 }

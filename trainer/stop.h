@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stop.h - signals that end a training run between two steps: SIGUSR1 (the time
- * limit comes: save and end), SIGTERM and SIGINT (end).
+ * limit comes: save and end), SIGTERM and SIGINT (end); and newcomers that wait.
  *
  * A signal reaches the ranks in different steps, or only one of them.  From
- * time to time, after the same step, all ranks agree.
+ * time to time, after the same step, all ranks agree, and with --elastic they also learn
+ * whether newcomers wait to join.
  */
 #ifndef COLL_TRAINER_STOP_H
 #define COLL_TRAINER_STOP_H
@@ -17,6 +18,7 @@ struct ddp;
 struct stop_pace {
     size_t every, left; /* steps */
     double since;       /* the last time, s */
+    int n_new; /* newcomers that wait; 0 but where the ranks have just agreed */
 };
 
 /* Let a thread wait for these signals.  Until stop_catch() they have their
@@ -42,13 +44,14 @@ void stop_release(void);
 /* Return "SIGTERM". */
 const char *stop_name(int signal);
 
-/* After a step: learn whether any rank was told to stop.
+/* After a step: learn whether any rank was told to stop, and whether newcomers wait.
  *
- * Result:    0 and *signal, the same on every rank, 0 if there was none; or -1
- *            with train_error() set.  The ranks know of a signal a tenth of a
+ * Result:    0 and *signal and pace->n_new, the same on every rank, 0 if there was none;
+ *            or -1 with train_error() set.  The ranks know of a signal a tenth of a
  *            second after it came, or after the step that ends then.
  * Threads:   one.
- * Cost:      with several ranks, an allreduce of 16 bytes ten times a second.
+ * Cost:      with several ranks, an allreduce of 24 bytes ten times a second; with
+ *            --elastic rank 0 then also asks the launcher.
  */
 int stop_asked(struct ddp *d, struct stop_pace *pace, int *signal);
 

@@ -80,7 +80,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     struct model_score test = {0};
     double sums[7];
 
-    if (trainer__share_running(t) || test_share(t, &test))
+    if (trainer__share_running(t, 0) || test_share(t, &test))
         return -1;
     memcpy(sums,
            (double[]){stats->loss, stats->accuracy, test.loss, test.n_right,

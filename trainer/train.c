@@ -41,10 +41,11 @@ static double now(void)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-static int load_data(struct trainer *t, int status)
+static struct data_config data_config_of(const struct trainer *t)
 {
     int is_bench = t->args->synthetic;
-    const struct data_config config = {
+
+    return (struct data_config){
         .name = t->args->dataset,
         .dir = t->args->data_dir,
         .limit_train =
@@ -55,14 +56,30 @@ static int load_data(struct trainer *t, int status)
         .height = t->desc->in.height,
         .width = t->desc->in.width,
     };
+}
 
-    if (dataset_load_shared(&t->data, &config, t->ddp, status))
+int trainer_load(struct trainer *t)
+{
+    struct data_config config;
+
+    t->desc = model_find(t->args->model);
+    config = data_config_of(t);
+    return dataset_load(&t->data, &config);
+}
+
+/* Newcomers have loaded the data already. */
+static int load_data(struct trainer *t, int status)
+{
+    struct data_config config = data_config_of(t);
+
+    if (!t->ddp->is_newcomer &&
+        dataset_load_shared(&t->data, &config, t->ddp, status))
         return -1;
     if (t->args->normalize_meanstd)
         pixel_scale_meanstd(&t->scale, &t->data.train);
     else
         pixel_scale_unit(&t->scale);
-    return 0;
+    return status;
 }
 
 /* Return the images of a pass, so that a batch needs few passes of similar
@@ -146,8 +163,7 @@ int trainer_init(struct trainer *t)
         st = -1;
     if (!st)
         st = t->device->init((int)args->threads);
-    t->rescue.n_ranks = t->ddp->size;
-    trainer__cut(t);
+    trainer__cut(t, t->ddp->n_first); /* newcomers have the same passes */
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
         trainer__divide(t) || make_optim(t) || trainer__make_rescue(t))
         return -1;
@@ -171,6 +187,7 @@ void trainer_fini(struct trainer *t)
     dataset_fini(&t->data);
     if (t->device) /* else trainer_init() was never called */
         t->device->fini();
+    *t = (struct trainer){.args = t->args, .ddp = t->ddp};
 }
 
 /* ---- training ---- */
@@ -413,7 +430,7 @@ static void start_epoch(struct trainer *t, uint64_t epoch)
     sampler_start_epoch(&t->sampler, epoch);
 }
 
-static void open_tally(struct trainer *t)
+void trainer__open_tally(struct trainer *t)
 {
     t->tally = (struct tally){.is_open = 1,
                               /* of a resumed epoch */
@@ -478,19 +495,19 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
 {
     start_epoch(t, t->epoch);
     if (!t->tally.is_open)
-        open_tally(t);
+        trainer__open_tally(t);
     while (t->skip < t->sampler.n_steps) {
         struct progress_stats p;
 
         if (train_step(t, t->skip))
             return -1;
         trainer__count_step(t);
-        if (stop_asked(t->ddp, &t->pace, &t->stop))
-            return -1;
-        if (t->stop && t->skip < t->sampler.n_steps)
-            return ddp_await_all(t->ddp) ? -1 : 1;
         p = progress_of(t);
         progress(arg, &p);
+        if (stop_asked(t->ddp, &t->pace, &t->stop))
+            return -1;
+        if ((t->stop || t->pace.n_new) && t->skip < t->sampler.n_steps)
+            return ddp_await_all(t->ddp) ? -1 : 1;
     }
     if (ddp_await_all(t->ddp))
         return -1;

@@ -34,10 +34,10 @@ struct saving {
                    * ZeRO */
 };
 
-/* What --elastic needs to go on without ranks that die. */
+/* What --elastic needs to go on without ranks that die, and with newcomers. */
 struct rescue {
-    int n_ranks;    /* at the start; rates are scaled by them as long as
-                     * --global-batch-size keeps the steps' size */
+    int is_training; /* this rank has the run's state, and its steps have begun */
+    uint64_t alike; /* a number of the options and images, equal on all ranks */
     float *running; /* the running statistics before this step */
     int in_step;    /* the step has begun, and is not counted */
     uint64_t n_counted; /* steps of the run that are counted */
@@ -102,12 +102,20 @@ struct trainer {
     struct phases phases;  /* of all steps so far */
 };
 
+/* Load the data on this rank alone: on a newcomer before it joins, so that nobody waits
+ * for it.
+ *
+ * Shapes:    *t is zero except for args.
+ * Result:    0, or -1 with train_error() set.
+ */
+int trainer_load(struct trainer *t);
+
 /* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
- * All ranks call it, and meet once, to share the data of their host.
+ * All ranks that begin the run call it, and meet once, to share the data of their host.
  *
  * Shapes:    *t is zero except for args and ddp.
  * Result:    0, or -1 with train_error() set.
- * Ownership: end it by trainer_fini() either way.
+ * Ownership: end it by trainer_fini() either way, which leaves args and ddp.
  */
 int trainer_init(struct trainer *t);
 void trainer_fini(struct trainer *t);
@@ -125,8 +133,9 @@ int trainer_share(struct trainer *t);
  *
  * Result:    0 and *stats, which are this rank's own and lack the test; or -1
  *            with train_error() set; or 1, on every rank after the same step,
- *            when a signal says to stop: t->stop and t->skip are set, and
- *            *stats is not.  After a -1 and trainer_survive() the next call
+ *            when a signal says to stop (t->stop and t->skip are set) or
+ *            t->pace.n_new newcomers wait; *stats is then not set.  After
+ *            trainer_grow(), or a -1 and trainer_survive(), the next call
  *            trains what is left of the epoch, if t->tally.is_trained is not
  *            set.  When one rank's loss is not finite, all ranks return -1 from
  *            the same step with the same sentence, and parameters and optimizer
@@ -142,15 +151,20 @@ struct epoch_stats trainer_figures(const struct trainer *t);
 /* Say that the last epoch has been tested and saved. */
 void trainer_close_epoch(struct trainer *t);
 
-/* With --elastic, after a function failed and ddp_has_lost(): go on without the ranks
- * that died.  All other ranks call it.
+/* With --elastic the ranks change, and all that are then there call one of these:
+ * trainer_survive() after a function failed and t->ddp->has_lost, trainer_grow() after
+ * trainer_epoch() has found newcomers, and these trainer_join(), which also prepares them.
  *
  * Result:    0: every rank has the state after the last step that any of them has
  *            finished; the images that this epoch has left are divided among them;
- *            t->stop is 0.  Else -1 with train_error() set; if ddp_has_lost(), more
- *            ranks have died, and another call goes on.
+ *            t->stop is 0.  If t->rescue.is_training is 0, a rank died before all had
+ *            begun, and all begin the run anew.
+ *            Else -1 with train_error() set; if t->ddp->has_lost, more ranks have
+ *            died, and trainer_survive() goes on.
  */
 int trainer_survive(struct trainer *t);
+int trainer_grow(struct trainer *t);
+int trainer_join(struct trainer *t);
 
 /* On a rank that has become rank 0: write the checkpoints from now on.
  *

@@ -20,11 +20,16 @@
 static size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
 
 /* With --elastic --global-batch-size stays, whatever the number of ranks. */
+static size_t batch_of(const struct args *a, int n_ranks)
+{
+    if (a->elastic && a->global_batch_size)
+        return a->global_batch_size;
+    return a->batch_size * a->accum * (size_t)n_ranks;
+}
+
 size_t trainer__global_batch(const struct trainer *t)
 {
-    if (t->args->elastic && t->args->global_batch_size)
-        return t->args->global_batch_size;
-    return t->args->batch_size * t->args->accum * (size_t)t->ddp->size;
+    return batch_of(t->args, t->ddp->size);
 }
 
 static enum wire wire_of(const struct args *args)
@@ -40,12 +45,12 @@ static size_t unit_of(const struct trainer *t)
     return model_needs_batch(t->desc) ? t->args->batch_size : 1;
 }
 
-/* Return the most images that a rank has in a step. */
-static size_t most_of_rank(const struct trainer *t)
+/* Return the most images that one of so many ranks has in a step. */
+static size_t most_of_rank(const struct trainer *t, int n_ranks)
 {
-    size_t units = divide_up(trainer__global_batch(t), unit_of(t));
+    size_t units = divide_up(batch_of(t->args, n_ranks), unit_of(t));
 
-    return divide_up(units, (size_t)t->ddp->size) * unit_of(t);
+    return divide_up(units, (size_t)n_ranks) * unit_of(t);
 }
 
 /* Return how many images of the epoch are not to be divided any more. */
@@ -55,25 +60,25 @@ static size_t images_had(const struct trainer *t)
 }
 
 /* Return 1 if a step may be shorter than others, or the ranks' parts of it differ. */
-static int is_ragged(const struct trainer *t)
+static int is_ragged(const struct trainer *t, int n_ranks)
 {
-    size_t all = trainer__global_batch(t);
+    size_t all = batch_of(t->args, n_ranks);
 
     return t->args->drop_last_off || images_had(t) % all ||
-           most_of_rank(t) * (size_t)t->ddp->size != all;
+           most_of_rank(t, n_ranks) * (size_t)n_ranks != all;
 }
 
-void trainer__cut(struct trainer *t)
+void trainer__cut(struct trainer *t, int n_ranks)
 {
     const struct args *a = t->args;
     struct blocks_config config = {
         .deterministic = a->deterministic,
         .is_rounded = wire_of(a) != WIRE_F32,
-        .n_ranks = t->ddp->size,
+        .n_ranks = n_ranks,
         .batch = unit_of(t),
-        .accum = most_of_rank(t) / unit_of(t),
+        .accum = most_of_rank(t, n_ranks) / unit_of(t),
         .needs_batch = model_needs_batch(t->desc),
-        .is_ragged = is_ragged(t),
+        .is_ragged = is_ragged(t, n_ranks),
     };
 
     blocks_cut(&t->blocks, &config);
@@ -104,7 +109,7 @@ static int make_sampler(struct trainer *t)
     t->sampler = (struct sampler){
         .seed = t->args->seed,
         .n_images = t->data.train.n,
-        .batch = most_of_rank(t),
+        .batch = most_of_rank(t, t->ddp->size),
         .rank = t->ddp->rank,
         .n_ranks = t->ddp->size,
         .shard = (enum shard)t->args->shard,
@@ -120,11 +125,12 @@ static int make_sampler(struct trainer *t)
 
 int trainer__divide(struct trainer *t)
 {
+    trainer__cut(t, t->ddp->size);
     if (blocks_init(&t->blocks, t->device, model_n_params(t->model)) ||
         make_buckets(t) || make_sampler(t))
         return -1;
     rate_init(&t->rate, t->args,
-              t->args->global_batch_size ? t->rescue.n_ranks : t->ddp->size,
+              t->args->global_batch_size ? t->ddp->n_first : t->ddp->size,
               t->sampler.n_steps);
     return 0;
 }

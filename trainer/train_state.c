@@ -246,11 +246,11 @@ void trainer__params_changed(struct trainer *t)
     model_changed(t->eval);
 }
 
-int trainer__share_running(struct trainer *t)
+int trainer__share_running(struct trainer *t, int root)
 {
     size_t n = model_n_running(t->model);
 
-    return n ? ddp_share_floats(t->ddp, model_running(t->model), n, 0) : 0;
+    return n ? ddp_share_floats(t->ddp, model_running(t->model), n, root) : 0;
 }
 
 /* Send each rank its part of the state that rank 0 has resumed from. */
@@ -277,7 +277,7 @@ int trainer_share(struct trainer *t)
                         t->saving.steps.n_ranks};
 
     if (model_check_alike(t->model, t->ddp) ||
-        ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
+        ddp_share_words(t->ddp, words, 4) || trainer__share_running(t, 0) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model), 0))
         return -1;

@@ -10,6 +10,9 @@ struct trainer;
 /* Return the number of images of all ranks in a step. */
 size_t trainer__global_batch(const struct trainer *t);
 
+/* Begin an epoch's sums. */
+void trainer__open_tally(struct trainer *t);
+
 /* Add the step that was made to the epoch's sums. */
 void trainer__count_step(struct trainer *t);
 
@@ -20,12 +23,12 @@ int trainer__make_rescue(struct trainer *t);
 void trainer__begin_rescue(struct trainer *t);
 void trainer__drop_rescue(struct trainer *t);
 
-/* Cut the images of a step into blocks, without memory for their sums. */
-void trainer__cut(struct trainer *t);
+/* Cut the images of a step of so many ranks into blocks, without memory for their sums. */
+void trainer__cut(struct trainer *t, int n_ranks);
 
-/* Divide the training among the ranks: the blocks' sums, buckets, images and rate.
+/* Divide the training among the ranks: blocks, buckets, images and rate.
  *
- * Shapes:    after trainer__cut(); the data and the model are there.
+ * Shapes:    the data and the model are there.
  * Result:    0, or -1 with train_error() set.
  */
 int trainer__divide(struct trainer *t);
@@ -51,10 +54,10 @@ void trainer__free_whole(struct trainer *t);
 /* Say that the parameters were written. */
 void trainer__params_changed(struct trainer *t);
 
-/* Send rank 0's running statistics to all ranks.  Each rank computes statistics of its
+/* Send a rank's running statistics to all ranks.  Each rank computes statistics of its
  * own images, and rank 0's count as the model's, as in PyTorch.  PyTorch sends them
  * before each step.  But no training step reads them, so it is enough to send them
  * before a test or a checkpoint. */
-int trainer__share_running(struct trainer *t);
+int trainer__share_running(struct trainer *t, int root);
 
 #endif

@@ -5,6 +5,9 @@
  * DYING_FAULT="die:NAME:N": this process is killed at its N-th call of the function
  * NAME.  "fail:NAME:N": that call returns COLL_ERR_PEER when it is done, as on a rank that
  * learns of a death too early.  The linker's --wrap leads the calls here.
+ *
+ * DYING_REFILL="WANT:FLOOR": once there are only FLOOR ranks, or fewer, rank 0 lets newcomers
+ * in, each time it asks: it waits until there are enough of them for WANT ranks.
  */
 #include "coll/coll.h"
 #include "trainer/checkpoint.h"
@@ -15,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Return 1 if this call of the function is to fail; a call that is to die does not
  * return. */
@@ -66,6 +70,13 @@ WRAP(coll_comm_shrink,
      (struct coll_comm * comm, const int exclude[], int n_exclude, int flags,
       struct coll_comm **rest),
      comm, exclude, n_exclude, flags, rest)
+WRAP(coll_comm_grow,
+     (struct coll_comm * comm, int n_new, const struct coll_unique_id *id,
+      struct coll_comm **grown),
+     comm, n_new, id, grown)
+WRAP(coll_comm_agree, (struct coll_comm * comm, uint64_t *flags), comm, flags)
+WRAP(coll_comm_create_env,
+     (struct coll_comm * *comm, const struct coll_config *config), comm, config)
 WRAP(checkpoint_save,
      (const struct checkpoint *c, const char *dir, size_t keep), c, dir, keep)
 WRAP(model_forward, (struct model * m, const struct pass *pass), m, pass)
@@ -76,4 +87,26 @@ void __wrap_optim_move(struct optim *o, const struct optim_part *part)
 {
     is_due("optim_move");
     __real_optim_move(o, part);
+}
+
+int __real_coll_comm_waiting(struct coll_comm *comm, int *n);
+int __wrap_coll_comm_waiting(struct coll_comm *comm, int *n);
+int __wrap_coll_comm_waiting(struct coll_comm *comm, int *n)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    const char *refill = getenv("DYING_REFILL");
+    int size = coll_comm_size(comm), want, floor, st;
+    static int has_begun;
+
+    if (!refill)
+        return __real_coll_comm_waiting(comm, n);
+    if (sscanf(refill, "%d:%d", &want, &floor) != 2)
+        abort();
+    has_begun |= size <= floor;
+    *n = 0;
+    if (!has_begun)
+        return COLL_OK;
+    while (!(st = __real_coll_comm_waiting(comm, n)) && *n + size < want)
+        nanosleep(&moment, NULL);
+    return st;
 }

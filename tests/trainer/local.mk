@@ -70,14 +70,16 @@ tests_trainer_coll_train_dying_SOURCES = trainer/main.c %D%/dying.c
 tests_trainer_coll_train_dying_LDADD = libtrainer.la libcoll.la
 tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_group_end -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
 	-Wl,--wrap=coll_allreduce -Wl,--wrap=coll_allgather -Wl,--wrap=coll_broadcast \
-	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
+	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=coll_comm_grow -Wl,--wrap=coll_comm_agree \
+	-Wl,--wrap=coll_comm_create_env -Wl,--wrap=coll_comm_waiting -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
 	-Wl,--wrap=optim_move
 endif
 endif
 scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_run.sh \
-	%D%/trainer_split.sh %D%/trainer_elastic.sh
+	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh
 long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
-	%D%/trainer_warmup.test
-EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_program.sh %D%/record_resnet.py \
+	%D%/trainer_warmup.test %D%/trainer_killed.test
+EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_dying.sh %D%/trainer_killed.sh \
+	%D%/trainer_program.sh %D%/record_resnet.py \
 	%D%/record_rules.py %D%/record_torch.py %D%/resnet.json %D%/rules.json \
 	%D%/torch.json %D%/trainer_recorded.h

@@ -3,56 +3,7 @@
 # coll_train --elastic: ranks die in every phase, and the others go on.  Each image of an
 # epoch counts once, and the result is that of a run in which nobody died: bit for bit
 # where the numbers of ranks allow it.
-. "${srcdir:-.}/tests/trainer/trainer_program.sh"
-set -u
-dying=$build/tests/trainer/coll_train_dying
-[ -x "$dying" ] || { echo "built without Check"; exit 77; }
-
-# a rank gets its fault from FAULTS
-cat > rank << 'EOF'
-for fault in $FAULTS; do
-    [ "${fault%%=*}" = "$RANK" ] && export DYING_FAULT="${fault#*=}"
-done
-exec "$@"
-EOF
-
-base="--model net --dataset synthetic --limit-train 192 --limit-test 64 --epochs 2 --lr-scale none --elastic --json r.json"
-
-# elastic RANKS FAULTS FLAG...: FAULTS are RANK=KIND:FUNCTION:CALL (see dying.c).  All images
-# of both epochs must count.
-elastic() {
-    ranks=$1 FAULTS=$2
-    shift 2
-    export FAULTS
-    rm -f r.json
-    # shellcheck disable=SC2086
-    accept "$collrun" --min-np 1 -n "$ranks" sh rank "$dying" $base "$@"
-    [ "$(grep -o '"images":192,\|"images":192}' r.json | wc -l)" = 2 ] ||
-        fail "$ranks ranks, $FAULTS, $*: images $(grep -o '"images":[0-9]*' r.json)"
-}
-
-crc_of() { sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' r.json; }
-
-# same RANKS FAULTS FLAG...: the run has the bits of one without faults.
-same() {
-    elastic "$@"
-    [ "$(crc_of)" = "$whole" ] || fail "$*: other parameters"
-}
-
-lost() {
-    grep -q "lost $1 of $2 ranks" out || fail "$FAULTS: no word of $1 lost rank"
-}
-
-# all_same RANKS LOST FLAGS FAULT...: so it is with each of these faults.
-all_same() {
-    n=$1 n_lost=$2 flags=$3
-    shift 3
-    for fault; do
-        # shellcheck disable=SC2086
-        same "$n" "$fault" $flags
-        lost "$n_lost" "$n"
-    done
-}
+. "${srcdir:-.}/tests/trainer/trainer_dying.sh"
 
 refusals() {
     refuse 2 'leave --shard out' "$train" --elastic --shard stride
@@ -67,8 +18,7 @@ in_each_phase() {
     whole=$(crc_of)
     # shellcheck disable=SC2086
     same 2 "" $fixed
-    # a rank has 24 forward passes in an epoch, of 6 steps, and 8 in its test; in the first
-    # step the others may not have begun, and then the run ends
+    # a rank has 24 forward passes in an epoch, of 6 steps, and 8 in its test
     all_same 2 1 "$fixed" 0=die:model_forward:5 1=die:model_forward:6 0=die:model_forward:25 \
         1=die:model_forward:30 1=die:model_forward:52 0=die:coll_start:2 \
         1=die:coll_start:9 0=die:coll_wait:4 1=die:coll_wait:6 0=die:optim_move:1 \
@@ -83,6 +33,33 @@ in_each_phase() {
         # shellcheck disable=SC2086
         elastic 4 "1=fail:coll_wait:5 0=die:$fault" $fixed
     done
+}
+
+# Ranks die before the first epoch: the others begin anew.
+before_the_first_epoch() {
+    fixed="--deterministic --global-batch-size 32"
+    all_same 2 1 "$fixed" 0=die:coll_allreduce:1 1=die:coll_allreduce:3 \
+        0=die:coll_allreduce:5 1=die:coll_allreduce:8 0=die:coll_allgather:1 \
+        1=die:coll_allgather:1 0=die:coll_broadcast:1 0=die:coll_broadcast:2 \
+        1=die:coll_broadcast:2 0=die:model_forward:1
+    # who learns too early of a death, which the others do not
+    all_same 4 0 "$fixed" 1=fail:coll_allreduce:10 0=fail:coll_broadcast:2
+    # shellcheck disable=SC2086
+    same 4 "0=die:coll_allreduce:3 1=die:coll_allreduce:6 2=die:coll_broadcast:1" $fixed
+    all_same 2 1 "$fixed --zero 1" 0=die:coll_broadcast:2 1=die:coll_group_end:1
+    rm -rf ck
+    # shellcheck disable=SC2086
+    accept "$train" ${base%%--elastic*} $fixed --epochs 1 --checkpoint ck
+    base="$base --checkpoint ck --resume auto"
+    for fault in 0=die:coll_allreduce:7 0=die:coll_broadcast:2 1=die:model_forward:1; do
+        rm -f ck/epoch-0002.ckpt
+        images=1
+        # shellcheck disable=SC2086
+        same 2 $fault $fixed
+        lost 1 2
+    done
+    images=2
+    base=${base% --checkpoint*}
 }
 
 checkpoints() {
@@ -121,7 +98,8 @@ batches() {
     fixed="--deterministic --global-batch-size 64 --accum 1"
     elastic 2 "" $fixed
     whole=$(crc_of)
-    same 2 "1=die:coll_wait:20" $fixed
+    same 2 "1=die:coll_wait:5" $fixed
+    lost 1 2
     same 2 "1=fail:coll_wait:8" $fixed
 }
 
@@ -159,14 +137,13 @@ at_random() {
         BEGIN {
             srand(seed)
             split("model_forward coll_start coll_wait optim_move coll_allreduce", name, " ")
-            most["model_forward"] = 30
+            most["model_forward"] = most["coll_allreduce"] = 30
             while (n--) {
                 victim = any(4)
                 for (left = 1 + any(3); left--; victim = (victim + 1) % 4) {
                     f = name[1 + any(5)]
-                    first = f == "coll_allreduce" ? 12 : 2
                     printf "%d=die:%s:%d ", victim, f,
-                        first + any(f in most ? most[f] : 12)
+                        1 + any(f in most ? most[f] : 12)
                 }
                 print ""
             }
@@ -180,6 +157,7 @@ at_random() {
 
 refusals
 in_each_phase
+before_the_first_epoch
 checkpoints
 other_steps
 zero
