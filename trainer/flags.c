@@ -173,11 +173,10 @@ static const struct program_option options[] = {
              "and for 1, 2, 4 or 8 ranks if the images of a step and the "
              "learning rate are the same"},
     {"elastic", 0, OPTION_SWITCH, AT(elastic), NULL, NULL,
-     .help =
-         "go on without ranks that die: the others divide the images that the "
-         "epoch has left; --global-batch-size stays, and --batch-size stays "
-         "that of "
-         "a rank"},
+     .help = "go on without ranks that die, and with newcomers of collrun "
+             "--min-np --max-restarts: those that are there divide the images "
+             "that the epoch has left; --global-batch-size stays, and "
+             "--batch-size stays that of a rank"},
     HEADING("Device"),
     {"device", 0, OPTION_WORD, AT(device), "auto|cpu", "auto",
      .help = "what computes; this build computes on CPUs only"},
