@@ -2,8 +2,10 @@
 /* ddp_ranks.c - which ranks there are: they join, some die, and newcomers take their
  * places.
  *
- * A growth may fail on some ranks alone.  So the old ranks agree on it: either all of them
- * go on in the new communicator, or none does and the newcomers wait again.
+ * A growth may fail on some ranks alone, and others may not know of it, since they have seen
+ * a rank die before.  So whoever is to leave a communicator first agrees with the others:
+ * either all have a larger one and go on in it, or all shrink this one, and the newcomers
+ * wait again.
  */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
@@ -151,20 +153,6 @@ int ddp_fini(struct ddp *d)
 
 /* ---- ranks that die, and newcomers ------------------------------------------ */
 
-int ddp_shrink(struct ddp *d)
-{
-    struct coll_comm *rest;
-
-    ddp_drop_buckets(d);
-    if (ddp__check(d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT,
-                                  &rest))) {
-        d->has_lost = 0;
-        return -1;
-    }
-    replace(d, rest);
-    return 0;
-}
-
 int ddp_waiting(struct ddp *d)
 {
     int n;
@@ -174,17 +162,38 @@ int ddp_waiting(struct ddp *d)
     return n;
 }
 
-/* Return 1 if all ranks that live have got their new communicator. */
-static int is_made_by_all(struct ddp *d, int status)
+/* Return 1 if all ranks that live have a new communicator.  Every rank calls it once before
+ * it leaves its communicator, whether it knows of a growth or not. */
+static int is_made_by_all(struct ddp *d, int is_made)
 {
-    uint64_t is_made;
-    int st;
+    uint64_t made;
+    int st = COLL_ERR_TIMEOUT;
 
-    do {
-        is_made = status == COLL_OK;
-        st = coll_comm_agree(d->comm, &is_made);
-    } while (st == COLL_ERR_TIMEOUT);
-    return !st && is_made;
+    if (!is_made)
+        coll_comm_abort(d->comm, "not all ranks can go on");
+    /* a growth of other ranks may take until its deadline: then again */
+    for (int i = 0; i < 2 && st == COLL_ERR_TIMEOUT; i++) {
+        made = (uint64_t)is_made;
+        st = coll_comm_agree(d->comm, &made);
+    }
+    d->has_agreed = 1;
+    return !st && made;
+}
+
+int ddp_shrink(struct ddp *d)
+{
+    struct coll_comm *rest;
+
+    ddp_drop_buckets(d);
+    if (!d->has_agreed)
+        is_made_by_all(d, 0);
+    if (ddp__check(
+            d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT, &rest))) {
+        d->has_lost = 0;
+        return -1;
+    }
+    replace(d, rest);
+    return 0;
 }
 
 int ddp_grow(struct ddp *d, int n)
@@ -194,7 +203,7 @@ int ddp_grow(struct ddp *d, int n)
 
     ddp_drop_buckets(d);
     status = coll_comm_grow(d->comm, n, NULL, &grown);
-    if (is_made_by_all(d, status)) {
+    if (is_made_by_all(d, status == COLL_OK)) {
         replace(d, grown);
         return share_beginning(d);
     }

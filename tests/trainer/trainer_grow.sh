@@ -47,14 +47,20 @@ one_of_two() {
         "1=die:coll_wait:3 n1=die:model_forward:1"
     # all that began are gone in the end: the newcomers print, and know the first epoch
     all_replaced "$fixed" "1=die:coll_wait:3 0=die:coll_wait:9 n1=die:coll_wait:7"
-    # ranks that see the growth fail, or die in it
-    for call in coll_comm_grow coll_comm_agree; do
+}
+
+# Ranks see a growth fail, or die in it: all others know which, and newcomers wait again.
+in_a_growth() {
+    refill 4 2
+    half="1=die:model_forward:9 2=die:model_forward:9"
+    # shellcheck disable=SC2086
+    same 4 "$half 0=fail:coll_comm_grow:1" $fixed
+    # shellcheck disable=SC2086
+    same 4 "$half 3=fail:coll_comm_grow:1" $fixed
+    for fault in 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=die:coll_comm_agree:2 \
+        3=die:coll_comm_agree:2; do
         # shellcheck disable=SC2086
-        same 4 "1=die:model_forward:9 2=die:model_forward:9 0=fail:$call:1" $fixed
-        # shellcheck disable=SC2086
-        elastic 4 "1=die:model_forward:9 2=die:$call:1" $fixed
-        # shellcheck disable=SC2086
-        elastic 4 "1=die:model_forward:9 0=die:$call:1" $fixed
+        elastic 4 "$half $fault" $fixed
     done
 }
 
@@ -119,7 +125,7 @@ zero() {
     elastic 4 "1=die:coll_wait:3 3=die:coll_wait:9" --global-batch-size 32 --zero 1
     elastic 4 "1=die:coll_wait:3 3=die:coll_comm_grow:1" --global-batch-size 32 --zero 1
     # when all have come so far, all hold the whole state, and any may die
-    elastic 4 "1=die:coll_wait:3 2=die:coll_comm_agree:1 3=die:coll_comm_agree:1" \
+    elastic 4 "1=die:coll_wait:3 2=die:coll_comm_agree:2 3=die:coll_comm_agree:2" \
         --global-batch-size 32 --zero 1
 }
 
@@ -172,6 +178,7 @@ at_any_moment() {
 }
 
 one_of_two
+in_a_growth
 down_and_up
 checkpoints
 other_steps
