@@ -59,8 +59,7 @@ struct ddp_config {
 struct ddp {
     struct coll_comm *comm;
     int rank, size, n_hosts;
-    int n_first; /* ranks with which the run began */
-    int is_reproducible;
+    int n_first;     /* ranks with which the run began */
     int is_newcomer; /* it joined, or is to join, ranks that were there before */
     int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
@@ -112,10 +111,7 @@ int ddp_waiting(struct ddp *d);
  */
 int ddp_grow(struct ddp *d, int n);
 
-/* ddp_rejoin: a newcomer leaves other newcomers, without any of the ranks that let it
- * in, and joins these again.  ddp_leave: this rank alone ends, and the others learn of
- * it as of a death. */
-int ddp_rejoin(struct ddp *d);
+/* Say that this rank alone ends.  The others learn of it as of a death. */
 void ddp_leave(struct ddp *d);
 
 /* Return this rank's number on its host, the number of ranks there, and the

@@ -4,16 +4,14 @@
  *
  * A growth may fail on some ranks alone, and others may not know of it, since they have seen
  * a rank die before.  So whoever is to leave a communicator first agrees with the others:
- * either all have a larger one and go on in it, or all shrink this one, and the newcomers
- * wait again.
+ * either all have a larger one and go on in it, or all shrink this one.  Newcomers that are
+ * then left alone end, and the launcher starts others.
  */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
 #include "trainer/error.h"
 
 #include <stdlib.h>
-
-#define MOST_RETURNS 10 /* of a newcomer to the launcher, before it gives up */
 
 /* Return the cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
@@ -48,24 +46,15 @@ void ddp_adopt(struct ddp *d, struct coll_comm *comm)
     };
 }
 
-/* End a communicator.  The status is that of ranks that died. */
-static void drop_comm(struct ddp *d)
-{
-    if (d->comm)
-        coll_comm_destroy(d->comm);
-    d->comm = NULL;
-}
-
 /* Have another communicator in place of the one that there is, if any. */
 static void replace(struct ddp *d, struct coll_comm *comm)
 {
-    struct ddp was;
+    struct ddp was = *d;
 
-    drop_comm(d);
-    was = *d;
+    if (was.comm)
+        coll_comm_destroy(was.comm); /* its status is that of dead ranks */
     ddp_adopt(d, comm);
     d->n_first = was.n_first ? was.n_first : d->size;
-    d->is_reproducible = was.is_reproducible;
     d->is_newcomer = was.is_newcomer;
     d->is_elastic = was.is_elastic;
     d->seconds = was.seconds;
@@ -92,49 +81,18 @@ static int share_beginning(struct ddp *d)
     return 0;
 }
 
-/* Join once.  Returns the status. */
-static int join(struct ddp *d)
-{
-    struct coll_config config = {.size = sizeof(config),
-                                 .reproducible = d->is_reproducible};
-    struct coll_comm *comm;
-    int status = coll_comm_create_env(&comm, &config);
-
-    if (ddp__check(d, status))
-        return status;
-    replace(d, comm);
-    if (!d->is_newcomer || !share_beginning(d))
-        return COLL_OK;
-    drop_comm(d); /* so that nobody waits for this rank */
-    return COLL_ERR_PEER;
-}
-
-/* Ranks that die while they let a newcomer in send it back to wait. */
-static int join_in_the_end(struct ddp *d)
-{
-    int left = d->is_newcomer ? MOST_RETURNS : 1, status;
-
-    do
-        status = join(d);
-    while (--left && (status == COLL_ERR_PEER || status == COLL_ERR_TIMEOUT ||
-                      status == COLL_ERR_BOOTSTRAP));
-    return status ? -1 : 0;
-}
-
 int ddp_init(struct ddp *d, int reproducible)
 {
-    *d = (struct ddp){.size = 1,
-                      .n_hosts = 1,
-                      .is_reproducible = reproducible,
-                      .is_newcomer = ddp_is_newcomer()};
-    return join_in_the_end(d);
-}
+    struct coll_config config = {.size = sizeof(config),
+                                 .reproducible = reproducible};
+    struct coll_comm *comm;
 
-int ddp_rejoin(struct ddp *d)
-{
-    ddp_leave(d);
-    drop_comm(d);
-    return join_in_the_end(d);
+    *d =
+        (struct ddp){.size = 1, .n_hosts = 1, .is_newcomer = ddp_is_newcomer()};
+    if (ddp__check(d, coll_comm_create_env(&comm, &config)))
+        return -1;
+    replace(d, comm);
+    return d->is_newcomer ? share_beginning(d) : 0;
 }
 
 void ddp_leave(struct ddp *d)
@@ -207,7 +165,7 @@ int ddp_grow(struct ddp *d, int n)
         replace(d, grown);
         return share_beginning(d);
     }
-    if (grown) { /* so that its newcomers do not wait */
+    if (grown) { /* so that its newcomers end */
         coll_comm_abort(grown, "not all ranks have joined");
         coll_comm_destroy(grown);
     }

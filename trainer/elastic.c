@@ -435,38 +435,30 @@ static struct place *gather_places(struct trainer *t)
     return NULL;
 }
 
-/* Check that a newcomer makes the same run as the others. */
+/* Check that a newcomer has ranks to join, and makes the same run as they do. */
 static int judge_newcomer(struct trainer *t, const struct place *all)
 {
-    if (t->rescue.is_training ||
-        all[find_latest(all, t->ddp->size)].alike == t->rescue.alike)
+    const struct place *latest = &all[find_latest(all, t->ddp->size)];
+
+    if (t->rescue.is_training)
         return 0;
-    train_refuse(
-        "this newcomer has other options or images than the ranks; leave the "
-        "program, its --config and its data as they are while a job runs");
+    if (latest->standing != TRAINS)
+        train_fail_by(CAUSE_RANKS, "the ranks went on without this newcomer, "
+                                   "since one of them died");
+    else if (latest->alike != t->rescue.alike)
+        train_refuse("this newcomer has other options or images than the "
+                     "ranks; leave the program, its --config and its data as "
+                     "they are while a job runs");
+    else
+        return 0;
     ddp_leave(t->ddp);
     return -1;
-}
-
-/* Return the places of all ranks.  Newcomers that find no others, since these could not
- * let them in, join again. */
-static struct place *find_places(struct trainer *t)
-{
-    for (;;) {
-        struct place *all = gather_places(t);
-
-        if (!all || count(all, t->ddp->size, NEW) < t->ddp->size)
-            return all;
-        free(all);
-        if (ddp_rejoin(t->ddp))
-            return NULL;
-    }
 }
 
 /* All ranks that are there go on together. */
 static int meet(struct trainer *t)
 {
-    struct place *all = find_places(t);
+    struct place *all = gather_places(t);
     int st;
 
     if (!all)
