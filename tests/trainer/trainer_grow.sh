@@ -45,8 +45,10 @@ one_of_two() {
         "1=die:coll_wait:3 n1=die:coll_allreduce:1" \
         "1=die:coll_wait:3 n1=die:coll_allreduce:3" \
         "1=die:coll_wait:3 n1=die:model_forward:1"
-    # all that began are gone in the end: the newcomers print, and know the first epoch
-    all_replaced "$fixed" "1=die:coll_wait:3 0=die:coll_wait:9 n1=die:coll_wait:7"
+    # all that began are gone in the end: the newcomers print, and know the first epoch.  The
+    # first one's waits are for steps 5 to 9, perhaps for one that fails, for one alone,
+    # and for one with the second newcomer.
+    all_replaced "$fixed" "1=die:coll_wait:3 0=die:coll_wait:9 n1=die:coll_wait:8"
 }
 
 # Ranks see a growth fail, or die in it: all others know which, and newcomers wait again.
