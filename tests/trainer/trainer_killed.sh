@@ -43,15 +43,17 @@ all_count() {
         fail "not $2 images in each epoch: $(grep -o '"images":[0-9]*' r.json)"
 }
 
-# kill_ranks N EPOCHS IMAGES FLAG...: in as many runs as it takes to kill N ranks.  All
-# images count in each, and judge_run judges the rest.
+# kill_ranks N EPOCHS IMAGES FLAG...: in as many runs as it takes to kill N ranks; a run that
+# was over before is made longer.  All images count in each, and judge_run judges the rest.
 kill_ranks() {
     most=$1 epochs=$2 n_images=$3
     shift 3
     while [ $n_killed -lt "$most" ]; do
+        n_before=$n_killed
         kill_in_a_run --epochs "$epochs" "$@"
         all_count "$epochs" "$n_images"
         judge_run
+        [ $n_killed -gt $n_before ] || epochs=$((2 * epochs))
     done
 }
 
