@@ -24,6 +24,7 @@
     1e-3 /* s, between two looks at a connection that is being made */
 #define RETRY_TIME                                                             \
     5e-3 /* s, before a parent that did not expect a link is asked again */
+#define SILENT_TIME 0.1 /* s, before a neighbour without a link is called */
 
 /* A link to a neighbour that is none in the tree of all ranks. */
 struct ctrl_mend {
@@ -43,6 +44,8 @@ struct ctrl_agreement {
     struct coll__connector connector;
     struct coll__call *call; /* the connection that is being made, or NULL */
     int called;              /* to this rank */
+    double
+        call_at; /* when the next silent neighbour is called; 0: there is none */
 };
 
 /* As it travels, little-endian; two sets follow. */
@@ -118,22 +121,26 @@ static void call(struct coll__ctrl *ctrl, int rank)
     a->call = coll__connector_begin(&a->connector);
 }
 
-/* Go on with the connection that is being made; COLL_IN_PROGRESS, or it has ended. */
+/* Go on with the connection that is being made; COLL_IN_PROGRESS, or it has ended.  A
+ * silent neighbour has a wire: that it takes the call shows that it is still in the group. */
 static int step_call(struct coll__ctrl *ctrl)
 {
     struct ctrl_agreement *a = ctrl->agreement;
+    const unsigned char *process = ctrl->peers[a->called].process;
     int fd = -1, rc = coll__connector_step(a->call, &fd);
 
     if (rc == COLL_IN_PROGRESS)
         return rc;
     coll__connector_end(a->call);
     a->call = NULL;
-    if (rc == COLL_OK)
-        coll__wire_new(fd, ctrl->peers[a->called].process,
+    if (rc != COLL_OK)
+        coll__ctrl_died(ctrl, a->called, NULL);
+    else if (coll__wire_find(process))
+        close(fd);
+    else
+        coll__wire_new(fd, process,
                        a->connector.is_sealed ? a->connector.session : NULL,
                        "connector");
-    else
-        coll__ctrl_died(ctrl, a->called, NULL);
     return COLL_OK;
 }
 
@@ -148,20 +155,54 @@ static void ask_parent(struct coll__ctrl *ctrl, struct coll__link *up)
         log_warn("boot", "%s", coll_last_error());
 }
 
+static int is_linked(struct coll__ctrl *ctrl, int rank)
+{
+    const struct coll__link *link = link_to(ctrl, rank);
+
+    return link && coll__link_is_up(link);
+}
+
 /* Return a child that is to be reached: no connection shows whether it lives. */
 static int find_child(struct coll__ctrl *ctrl)
 {
-    for (int r = 0; r < ctrl->size; r++) {
-        const struct coll__link *link;
-
-        if (!coll__agree_is_child(ctrl->agreement->rule, r))
-            continue;
-        link = link_to(ctrl, r);
-        if ((!link || !coll__link_is_up(link)) &&
-            !coll__wire_find(ctrl->peers[r].process))
+    for (int r = 0; r < ctrl->size; r++)
+        if (coll__agree_is_child(ctrl->agreement->rule, r) &&
+            !is_linked(ctrl, r) && !coll__wire_find(ctrl->peers[r].process))
             return r;
-    }
     return -1;
+}
+
+/* Return a neighbour whose process has a wire for other groups, and no link for this one:
+ * it may have left the group without a word to this rank. */
+static int find_silent(struct coll__ctrl *ctrl)
+{
+    const struct coll__agree *rule = ctrl->agreement->rule;
+    int parent = coll__agree_parent(rule);
+
+    for (int r = 0; r < ctrl->size; r++)
+        if ((r == parent || coll__agree_is_child(rule, r)) &&
+            !is_linked(ctrl, r) && coll__wire_find(ctrl->peers[r].process))
+            return r;
+    return -1;
+}
+
+/* Call a neighbour that has been silent for a while, and then again and again. */
+static void call_silent(struct coll__ctrl *ctrl)
+{
+    struct ctrl_agreement *a = ctrl->agreement;
+    int silent = find_silent(ctrl);
+    double now = coll__now();
+
+    if (silent < 0) {
+        a->call_at = 0;
+        return;
+    }
+    if (a->call_at > 0 && now >= a->call_at) {
+        call(ctrl, silent);
+        a->call_at = 0;
+    }
+    if (!(a->call_at > 0))
+        a->call_at = now + SILENT_TIME;
 }
 
 static void expect_children(struct coll__ctrl *ctrl)
@@ -201,10 +242,14 @@ static void mend(struct coll__task *task)
     child = find_child(ctrl);
     if (!a->call && child >= 0)
         call(ctrl, child);
+    if (!a->call)
+        call_silent(ctrl);
     if (a->call) /* within a host the first step is done at once */
         coll__reactor_defer(task);
     else if (child >= 0)
         coll__reactor_defer_until(task, coll__now() + STEP_TIME);
+    else if (a->call_at > 0)
+        coll__reactor_defer_until(task, a->call_at);
 }
 
 /* Tell the parts that are being made of who has died since. */

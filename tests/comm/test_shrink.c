@@ -182,6 +182,41 @@ START_TEST(who_is_excluded_does_not_call)
 }
 END_TEST
 
+/* Rank 2 dies; then a rank leaves, of which its parent or its child there would have known.
+ * Its process has a connection to the rank that is its neighbour now, for another group. */
+static int leave_unseen(struct world_rank *me)
+{
+    struct scene *scene = me->arg;
+    int leaver = (int)scene->victims, is_pair = !me->rank || me->rank == 3;
+    struct coll_comm *comm = world_join(me), *pair, *rest;
+
+    WORLD_CHECK(me, comm && !coll_comm_split(comm, is_pair, 0, &pair));
+    WORLD_CHECK(me, sum_is(pair, 2));
+    gather(scene, 4);
+    if (me->rank == 2)
+        raise(SIGKILL);
+    WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
+    if (me->rank == leaver)
+        coll_comm_destroy(comm);
+    gather(scene, 7);
+    if (me->rank != leaver) {
+        WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
+        WORLD_CHECK(me, knows(comm, 2) && knows(comm, leaver));
+        WORLD_CHECK(me, sum_is(rest, 2));
+        WORLD_CHECK(me, !coll_comm_destroy(rest));
+        coll_comm_destroy(comm);
+    }
+    WORLD_CHECK(me, !coll_comm_destroy(pair) || !is_pair);
+    return 0;
+}
+
+START_TEST(who_has_left_is_not_waited_for)
+{
+    ck_assert_int_eq(
+        world_fork(4, leave_unseen, new_scene(_i ? 3 : 0), DEADLINE), 1);
+}
+END_TEST
+
 /* Rank 0's first agreement does not end in time.  The others have begun to make the
  * communicator when it calls again. */
 static int come_early(struct world_rank *me)
@@ -515,6 +550,7 @@ int main(void)
     tcase_add_loop_test(cases, the_others_go_on_each_time, 0, 14);
     tcase_add_loop_test(cases, deaths_within_shrinks_are_no_matter, 0, 12);
     tcase_add_test(cases, who_is_excluded_does_not_call);
+    tcase_add_loop_test(cases, who_has_left_is_not_waited_for, 0, 2);
     tcase_add_test(cases, a_shrink_that_was_too_early_goes_on);
     tcase_add_loop_test(cases, a_shrink_whose_last_agreement_is_late_goes_on, 0,
                         2);
