@@ -2,9 +2,10 @@
 /* lobby.h - ask collrun for newcomers: the processes that it has started in place of dead
  * ranks, or on new hosts, and that wait to be ranks.
  *
- * collrun, that of node 0 where there are several, listens at the address in COLLRUN_LOBBY, and a process proves COLL_JOB_SECRET
- * there.  A newcomer has COLLRUN_NEWCOMER, its number among the newcomers of the job, in
- * place of COLL_RANK, COLL_SIZE and COLL_ROOT.  Words (lib/net/words.h):
+ * collrun (on several hosts that of node 0) listens at the address in COLLRUN_LOBBY, and a
+ * process proves COLL_JOB_SECRET there.  A newcomer has COLLRUN_NEWCOMER, its number among
+ * the newcomers of the job, in place of COLL_RANK, COLL_SIZE and COLL_ROOT.  Words
+ * (lib/net/words.h):
  *
  *   join NUMBER           from a newcomer, which then waits
  *   seat RANK SIZE ID     the answer, whenever the time has come: be this rank of the
