@@ -121,26 +121,34 @@ static void call(struct coll__ctrl *ctrl, int rank)
     a->call = coll__connector_begin(&a->connector);
 }
 
+static void end_call(struct ctrl_agreement *a)
+{
+    if (a->call)
+        coll__connector_end(a->call);
+    a->call = NULL;
+}
+
 /* Go on with the connection that is being made; COLL_IN_PROGRESS, or it has ended.  A
- * silent neighbour has a wire: that it takes the call shows that it is still in the group. */
+ * silent neighbour has a wire: that it takes the call shows that it is still in the group.
+ * If this process lacks descriptors for the call, that shows nothing. */
 static int step_call(struct coll__ctrl *ctrl)
 {
     struct ctrl_agreement *a = ctrl->agreement;
     const unsigned char *process = ctrl->peers[a->called].process;
     int fd = -1, rc = coll__connector_step(a->call, &fd);
+    int has_wire = coll__wire_find(process) != NULL;
 
     if (rc == COLL_IN_PROGRESS)
         return rc;
-    coll__connector_end(a->call);
-    a->call = NULL;
-    if (rc != COLL_OK)
-        coll__ctrl_died(ctrl, a->called, NULL);
-    else if (coll__wire_find(process))
+    end_call(a);
+    if (rc == COLL_OK && has_wire)
         close(fd);
-    else
+    else if (rc == COLL_OK)
         coll__wire_new(fd, process,
                        a->connector.is_sealed ? a->connector.session : NULL,
                        "connector");
+    else if (!has_wire || !a->connector.is_want)
+        coll__ctrl_died(ctrl, a->called, NULL);
     return COLL_OK;
 }
 
@@ -153,6 +161,13 @@ static void ask_parent(struct coll__ctrl *ctrl, struct coll__link *up)
         call(ctrl, up->peer);
     else if (coll__link_ask(up, wire))
         log_warn("boot", "%s", coll_last_error());
+}
+
+static int is_neighbour(const struct coll__ctrl *ctrl, int rank)
+{
+    const struct coll__agree *rule = ctrl->agreement->rule;
+
+    return rank == coll__agree_parent(rule) || coll__agree_is_child(rule, rank);
 }
 
 static int is_linked(struct coll__ctrl *ctrl, int rank)
@@ -176,12 +191,9 @@ static int find_child(struct coll__ctrl *ctrl)
  * it may have left the group without a word to this rank. */
 static int find_silent(struct coll__ctrl *ctrl)
 {
-    const struct coll__agree *rule = ctrl->agreement->rule;
-    int parent = coll__agree_parent(rule);
-
     for (int r = 0; r < ctrl->size; r++)
-        if ((r == parent || coll__agree_is_child(rule, r)) &&
-            !is_linked(ctrl, r) && coll__wire_find(ctrl->peers[r].process))
+        if (is_neighbour(ctrl, r) && !is_linked(ctrl, r) &&
+            coll__wire_find(ctrl->peers[r].process))
             return r;
     return -1;
 }
@@ -231,6 +243,8 @@ static void mend(struct coll__task *task)
     expect_children(ctrl);
     if (!a->n_entered || coll__agree_is_expelled(a->rule))
         return;
+    if (a->call && !is_neighbour(ctrl, a->called))
+        end_call(a); /* it may be stopped, and never answer */
     if (a->call && step_call(ctrl) == COLL_IN_PROGRESS) {
         coll__reactor_defer_until(task, coll__now() + STEP_TIME);
         return;
@@ -368,8 +382,7 @@ void coll__ctrl_agreement_free(struct ctrl_agreement *a)
     if (!a)
         return;
     coll__reactor_cancel(&a->task);
-    if (a->call)
-        coll__connector_end(a->call);
+    end_call(a);
     while (a->mended) {
         struct ctrl_mend *mend = a->mended;
 

@@ -217,6 +217,49 @@ START_TEST(who_has_left_is_not_waited_for)
 }
 END_TEST
 
+/* The same, but the rank is stopped: it is asked in vain, and then excluded. */
+static int stop_unseen(struct world_rank *me)
+{
+    static const int stopped = 3;
+    struct scene *scene = me->arg;
+    int is_pair = !me->rank || me->rank == stopped;
+    struct coll_comm *comm = world_join(me), *pair, *rest;
+
+    WORLD_CHECK(me, comm && !coll_comm_split(comm, is_pair, 0, &pair));
+    WORLD_CHECK(me, sum_is(pair, 2));
+    gather(scene, 4);
+    if (me->rank == 2)
+        raise(SIGKILL);
+    WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
+    gather(scene, 7);
+    while (me->rank == stopped)
+        raise(SIGSTOP);
+    if (!me->rank)
+        patient_stop(me->pids[stopped]);
+    if (!me->rank) {
+        world_hurry(comm, 0.5);
+        EXPECT(me, coll_comm_shrink(comm, NULL, 0, 0, &rest), COLL_ERR_TIMEOUT,
+               "an agreement did not end");
+        world_hurry(comm, DEADLINE);
+        WORLD_CHECK(me, !coll_comm_shrink(comm, &stopped, 1, 0, &rest));
+    } else {
+        WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
+    }
+    WORLD_CHECK(me, sum_is(rest, 2));
+    coll_comm_destroy(comm);
+    WORLD_CHECK(me, !coll_comm_destroy(rest));
+    if (!me->rank)
+        kill(me->pids[stopped], SIGKILL);
+    coll_comm_destroy(pair);
+    return 0;
+}
+
+START_TEST(who_is_asked_in_vain_can_be_excluded)
+{
+    ck_assert_int_eq(world_fork(4, stop_unseen, new_scene(0), DEADLINE), 2);
+}
+END_TEST
+
 /* Rank 0's first agreement does not end in time.  The others have begun to make the
  * communicator when it calls again. */
 static int come_early(struct world_rank *me)
@@ -551,6 +594,7 @@ int main(void)
     tcase_add_loop_test(cases, deaths_within_shrinks_are_no_matter, 0, 12);
     tcase_add_test(cases, who_is_excluded_does_not_call);
     tcase_add_loop_test(cases, who_has_left_is_not_waited_for, 0, 2);
+    tcase_add_test(cases, who_is_asked_in_vain_can_be_excluded);
     tcase_add_test(cases, a_shrink_that_was_too_early_goes_on);
     tcase_add_loop_test(cases, a_shrink_whose_last_agreement_is_late_goes_on, 0,
                         2);
