@@ -149,7 +149,8 @@ static void judge(struct samples *samples)
 {
     for (int i = 0; i < samples->n; i++)
         samples->all[i].late = -average(&samples->all[i]);
-    qsort(samples->all, (size_t)samples->n, sizeof(*samples->all), compare);
+    if (samples->n)
+        qsort(samples->all, (size_t)samples->n, sizeof(*samples->all), compare);
     for (int i = 0, n; i < samples->n; i += n) {
         struct sample *group = &samples->all[i];
         double median;

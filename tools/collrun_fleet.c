@@ -63,6 +63,15 @@ static int read_hosts(struct fleet *fleet, const struct options *options)
     return EXIT_USAGE;
 }
 
+static void fleet_free(struct fleet *fleet)
+{
+    if (!fleet)
+        return;
+    discovery_close(fleet->discovery);
+    free(fleet->hosts.text);
+    free(fleet);
+}
+
 int fleet_plan(const struct options *options, const char *run_id,
                struct fleet **fleet)
 {
@@ -75,8 +84,10 @@ int fleet_plan(const struct options *options, const char *run_id,
         status = read_hosts(f, options);
     if (!status)
         status = put_first(&f->hosts);
-    if (status)
+    if (status) {
+        fleet_free(f);
         return status;
+    }
     f->run_id = run_id;
     f->options = *options;
     f->options.n = f->hosts.host[0].n;
@@ -195,8 +206,7 @@ void fleet_close(struct nodes *nodes)
         return;
     for (int i = 1; i < nodes->n_nodes; i++)
         agent_close(nodes->seats[i].agent, deadline);
-    discovery_close(nodes->fleet->discovery);
-    free(nodes->fleet);
+    fleet_free(nodes->fleet);
     nodes->fleet = NULL;
 }
 
