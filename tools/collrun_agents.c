@@ -11,6 +11,8 @@
 #include "tools/collrun_endpoint.h"
 #include "tools/collrun_tree.h"
 
+#include "lib/net/auth.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,12 +39,8 @@ int agents_draw_secret(void)
 
     if (secret && *secret)
         return 0;
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        complain("cannot draw a secret: %s", strerror(errno));
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    coll__auth_random(bytes, sizeof(bytes));
+    coll__auth_hex(bytes, sizeof(bytes), text);
     return setenv("COLL_JOB_SECRET", text, 1);
 }
 

@@ -565,8 +565,9 @@ int job_run(const struct options *options)
                       .restarts.most = options->max_restarts};
     int status;
 
-    if (!can_wait() || place_name_run(options, job.setting.run_id))
+    if (!can_wait())
         return EXIT_FAILURE;
+    place_name_run(options, job.setting.run_id);
     tree_adopt();
     status = place_find(&job, options);
     if (status)

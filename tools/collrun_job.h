@@ -96,8 +96,8 @@ struct job {
 };
 
 /* Find the name of the run: the user's, or a new unique one.  All nodes need the same
- * name.  0, or -1 after an error message. */
-int place_name_run(const struct options *options, char name[PLACE_RUN_ID]);
+ * name. */
+void place_name_run(const struct options *options, char name[PLACE_RUN_ID]);
 
 /* Take the signals of a job.  The batch system sends SIGUSR1 when time runs out, so that
  * ranks save and exit. */

@@ -5,14 +5,14 @@
 #include "tools/collrun_job.h"
 #include "tools/collrun_nodes.h"
 
-#include <errno.h>
+#include "lib/net/auth.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-int place_name_run(const struct options *options, char name[PLACE_RUN_ID])
+void place_name_run(const struct options *options, char name[PLACE_RUN_ID])
 {
     const char *given = options->run_id          ? options->run_id
                         : options->endpoint_host ? "none"
@@ -21,15 +21,10 @@ int place_name_run(const struct options *options, char name[PLACE_RUN_ID])
 
     if (given) {
         snprintf(name, PLACE_RUN_ID, "%s", given);
-        return 0;
+        return;
     }
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        complain("cannot prepare the job: %s", strerror(errno));
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    coll__auth_random(bytes, sizeof(bytes));
+    coll__auth_hex(bytes, sizeof(bytes), name);
 }
 
 /* A rank started by another launcher gets its number from that launcher's variables. */

@@ -5,6 +5,8 @@
 #include "tools/collrun_job.h"
 #include "tools/collrun_nodes.h"
 
+#include "lib/net/auth.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,15 +112,12 @@ static int free_port(void)
     return port;
 }
 
-static int draw_secret(struct setting *setting)
+static void draw_secret(struct setting *setting)
 {
-    unsigned char bytes[32];
+    unsigned char bytes[COLL__SECRET_BYTES];
 
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return -1;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(setting->secret + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    coll__auth_random(bytes, sizeof(bytes));
+    coll__auth_hex(bytes, sizeof(bytes), setting->secret);
 }
 
 /* Write the address of this port of node 0, as its name was given to this node. */
@@ -152,8 +150,9 @@ static int open_sockets(struct job *job, struct order *order)
     int fd;
 
     setting->root_fd = listen_for_ranks(job, &order->root_port, setting->root);
-    if (setting->root_fd < 0 || draw_secret(setting))
+    if (setting->root_fd < 0)
         return -1;
+    draw_secret(setting);
     if (!job->restarts.min_np)
         return 0;
     fd = listen_for_ranks(job, &order->lobby_port, setting->lobby);
@@ -468,7 +467,8 @@ int job_start(struct job *job, const struct options *options)
     if (job->signals.fd < 0 ||
         (!options->is_within && make_setting(setting, job)))
         return EXIT_FAILURE;
-    if (tree_draw(job->mark) || start_guard(job)) {
+    tree_draw(job->mark);
+    if (start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));
         close(setting->root_fd);
         return EXIT_FAILURE;

@@ -12,6 +12,8 @@
  */
 #include "tools/collrun_tree.h"
 
+#include "lib/net/auth.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,15 +37,12 @@ static pid_t
     adopter; /* the process whose descendants belong to the job; 0: none */
 static pid_t spared; /* its child that does not; 0: none */
 
-int tree_draw(char mark[TREE_MARK])
+void tree_draw(char mark[TREE_MARK])
 {
     unsigned char bytes[(TREE_MARK - 1) / 2];
 
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return -1;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(mark + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    coll__auth_random(bytes, sizeof(bytes));
+    coll__auth_hex(bytes, sizeof(bytes), mark);
 }
 
 /* Read a file of /proc/PID: *len bytes, and a zero.  NULL if it is another user's, or a

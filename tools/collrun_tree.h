@@ -9,8 +9,8 @@
 #define TREE_VARIABLE "COLLRUN_JOB"
 #define TREE_MARK 33
 
-/* Draw a mark that no other job has; 0, or -1 and errno. */
-int tree_draw(char mark[TREE_MARK]);
+/* Draw a mark that no other job has. */
+void tree_draw(char mark[TREE_MARK]);
 
 /* Adopt the processes that the caller's descendants leave behind: from now on, its
  * descendants that have no mark at all belong to the job.  Not if it has children

@@ -182,20 +182,35 @@ START_TEST(who_is_excluded_does_not_call)
 }
 END_TEST
 
-/* Rank 2 dies; then a rank leaves, of which its parent or its child there would have known.
- * Its process has a connection to the rank that is its neighbour now, for another group. */
+static int is_of_pair(const struct world_rank *me)
+{
+    return !me->rank || me->rank == 3;
+}
+
+/* Rank 2 of 4 dies, rank 3's parent: rank 0 takes its place.  These two are connected
+ * already, as a pair. */
+static int lose_the_parent(struct world_rank *me, struct coll_comm **comm,
+                           struct coll_comm **pair)
+{
+    *comm = world_join(me);
+    WORLD_CHECK(me, *comm && !coll_comm_split(*comm, is_of_pair(me), 0, pair));
+    WORLD_CHECK(me, sum_is(*pair, 2));
+    gather(me->arg, 4);
+    if (me->rank == 2)
+        raise(SIGKILL);
+    WORLD_CHECK(me, world_await_failure(*comm, DEADLINE) == COLL_ERR_PEER);
+    return 0;
+}
+
+/* A rank leaves, of which the dead one would have known. */
 static int leave_unseen(struct world_rank *me)
 {
     struct scene *scene = me->arg;
-    int leaver = (int)scene->victims, is_pair = !me->rank || me->rank == 3;
-    struct coll_comm *comm = world_join(me), *pair, *rest;
+    int leaver = (int)scene->victims;
+    struct coll_comm *comm, *pair, *rest;
 
-    WORLD_CHECK(me, comm && !coll_comm_split(comm, is_pair, 0, &pair));
-    WORLD_CHECK(me, sum_is(pair, 2));
-    gather(scene, 4);
-    if (me->rank == 2)
-        raise(SIGKILL);
-    WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
+    if (lose_the_parent(me, &comm, &pair))
+        return 1;
     if (me->rank == leaver)
         coll_comm_destroy(comm);
     gather(scene, 7);
@@ -206,7 +221,7 @@ static int leave_unseen(struct world_rank *me)
         WORLD_CHECK(me, !coll_comm_destroy(rest));
         coll_comm_destroy(comm);
     }
-    WORLD_CHECK(me, !coll_comm_destroy(pair) || !is_pair);
+    WORLD_CHECK(me, !coll_comm_destroy(pair) || !is_of_pair(me));
     return 0;
 }
 
@@ -222,15 +237,10 @@ static int stop_unseen(struct world_rank *me)
 {
     static const int stopped = 3;
     struct scene *scene = me->arg;
-    int is_pair = !me->rank || me->rank == stopped;
-    struct coll_comm *comm = world_join(me), *pair, *rest;
+    struct coll_comm *comm, *pair, *rest;
 
-    WORLD_CHECK(me, comm && !coll_comm_split(comm, is_pair, 0, &pair));
-    WORLD_CHECK(me, sum_is(pair, 2));
-    gather(scene, 4);
-    if (me->rank == 2)
-        raise(SIGKILL);
-    WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
+    if (lose_the_parent(me, &comm, &pair))
+        return 1;
     gather(scene, 7);
     while (me->rank == stopped)
         raise(SIGSTOP);
