@@ -35,7 +35,12 @@ tests_comm_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
 unit_tests += tests/comm/test_stall
 tests_comm_test_stall_CFLAGS = $(check_cflags)
 tests_comm_test_stall_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_grow
+tests_comm_test_grow_SOURCES = %D%/test_grow.c %D%/scene.h
+tests_comm_test_grow_CFLAGS = $(check_cflags)
+tests_comm_test_grow_LDADD = libworld.la $(check_lib)
 unit_tests += tests/comm/test_shrink
+tests_comm_test_shrink_SOURCES = %D%/test_shrink.c %D%/scene.h
 tests_comm_test_shrink_CFLAGS = $(check_cflags)
 tests_comm_test_shrink_LDADD = libworld.la $(check_lib)
 unit_tests += tests/comm/test_survive

@@ -4,6 +4,7 @@
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
+#include "tests/comm/scene.h"
 #include "tests/support/patience.h"
 #include "tests/support/suite.h"
 #include "tests/support/world.h"
@@ -13,64 +14,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define DEADLINE patient(60)
-
-/* ---- death at a rendezvous --------------------------------------------------- */
-
-static atomic_int is_doomed; /* this rank dies when it meets the others */
-
-/* Instead of libc's. */
-int connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-    if (atomic_load(&is_doomed))
-        raise(SIGKILL);
-    return (int)syscall(SYS_connect, fd, addr, len);
-}
-
-int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
-{
-    if (atomic_load(&is_doomed))
-        raise(SIGKILL);
-    return (int)syscall(SYS_accept4, fd, addr, len, flags);
-}
-
-static int sum_is(struct coll_comm *comm, int want)
-{
-    int one = 1, sum = 0;
-
-    return !coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL) &&
-           sum == want;
-}
-
-/* What the ranks of a test share. */
-struct scene {
-    unsigned victims;   /* bit r: rank r dies */
-    atomic_int n_ready; /* ranks that were ready for the next death, in all */
-    atomic_int n_told;  /* newcomers that know that they cannot join */
-};
-
-static struct scene *new_scene(unsigned victims)
-{
-    struct scene *scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    ck_assert_ptr_ne(scene, MAP_FAILED);
-    scene->victims = victims;
-    return scene;
-}
-
-/* Wait until this many ranks have come here, in all. */
-static void gather(struct scene *scene, int n)
-{
-    atomic_fetch_add(&scene->n_ready, 1);
-    while (atomic_load(&scene->n_ready) < n)
-        usleep(200);
-}
 
 static int knows(struct coll_comm *comm, int rank)
 {
@@ -90,7 +36,7 @@ static int die_in_turn(struct world_rank *me)
     struct coll_comm *comm = world_join(me), *rest;
     int left = me->size, n_ready = 0;
 
-    WORLD_CHECK(me, comm && sum_is(comm, left));
+    WORLD_CHECK(me, comm && world_sum_is(comm, left));
     for (int r = 0; r < me->size; r++) {
         int victim = r - (me->size - left); /* its rank in comm */
 
@@ -102,11 +48,12 @@ static int die_in_turn(struct world_rank *me)
         WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
         WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
         WORLD_CHECK(me, knows(comm, victim));
-        WORLD_CHECK(me, coll_comm_size(rest) == left && sum_is(rest, left));
+        WORLD_CHECK(me,
+                    coll_comm_size(rest) == left && world_sum_is(rest, left));
         coll_comm_destroy(comm);
         comm = rest;
     }
-    WORLD_CHECK(me, sum_is(comm, left));
+    WORLD_CHECK(me, world_sum_is(comm, left));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -129,13 +76,13 @@ static int die_any_time(struct world_rank *me)
     struct coll_comm *comm = world_join(me), *rest;
     int left = me->size - __builtin_popcount(scene->victims);
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     gather(scene, me->size);
     if (scene->victims >> me->rank & 1) {
         usleep((unsigned)me->rank * 1771 % 5000);
         raise(SIGKILL);
     }
-    while (coll_comm_size(comm) > left || !sum_is(comm, left)) {
+    while (coll_comm_size(comm) > left || !world_sum_is(comm, left)) {
         WORLD_CHECK(me,
                     !coll_comm_shrink(comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
         coll_comm_destroy(comm);
@@ -165,13 +112,13 @@ static int exclude(struct world_rank *me)
     struct coll_comm *comm = world_join(me), *rest;
     int is_in = me->rank != 0 && me->rank != 3;
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     if (is_in) {
         WORLD_CHECK(me, !coll_comm_shrink(comm, excluded, 2, 0, &rest));
-        WORLD_CHECK(me, sum_is(rest, me->size - 2));
+        WORLD_CHECK(me, world_sum_is(rest, me->size - 2));
         WORLD_CHECK(me, !coll_comm_destroy(rest));
     }
-    WORLD_CHECK(me, sum_is(comm, me->size));
+    WORLD_CHECK(me, world_sum_is(comm, me->size));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -194,7 +141,7 @@ static int lose_the_parent(struct world_rank *me, struct coll_comm **comm,
 {
     *comm = world_join(me);
     WORLD_CHECK(me, *comm && !coll_comm_split(*comm, is_of_pair(me), 0, pair));
-    WORLD_CHECK(me, sum_is(*pair, 2));
+    WORLD_CHECK(me, world_sum_is(*pair, 2));
     gather(me->arg, 4);
     if (me->rank == 2)
         raise(SIGKILL);
@@ -217,7 +164,7 @@ static int leave_unseen(struct world_rank *me)
     if (me->rank != leaver) {
         WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
         WORLD_CHECK(me, knows(comm, 2) && knows(comm, leaver));
-        WORLD_CHECK(me, sum_is(rest, 2));
+        WORLD_CHECK(me, world_sum_is(rest, 2));
         WORLD_CHECK(me, !coll_comm_destroy(rest));
         coll_comm_destroy(comm);
     }
@@ -255,7 +202,7 @@ static int stop_unseen(struct world_rank *me)
     } else {
         WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
     }
-    WORLD_CHECK(me, sum_is(rest, 2));
+    WORLD_CHECK(me, world_sum_is(rest, 2));
     coll_comm_destroy(comm);
     WORLD_CHECK(me, !coll_comm_destroy(rest));
     if (!me->rank)
@@ -277,7 +224,7 @@ static int come_early(struct world_rank *me)
     struct scene *scene = me->arg;
     struct coll_comm *comm = world_join(me), *rest;
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     if (me->rank) {
         while (!atomic_load(&scene->n_ready))
             usleep(200);
@@ -292,7 +239,7 @@ static int come_early(struct world_rank *me)
         usleep(20000); /* they ask for their connections now */
     }
     WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
-    WORLD_CHECK(me, sum_is(rest, me->size));
+    WORLD_CHECK(me, world_sum_is(rest, me->size));
     WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(rest));
     return 0;
 }
@@ -379,7 +326,7 @@ static int outwait(struct world_rank *me)
         is_left = ((struct scene *)me->arg)->victims != 0;
     struct coll_comm *comm = world_join(me), *rest = NULL;
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     if (is_last ? shrink_slowly(me, comm, &rest)
                 : shrink_hastily(me, comm, &rest))
         return 1;
@@ -391,7 +338,7 @@ static int outwait(struct world_rank *me)
     }
     if (!is_last)
         WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
-    WORLD_CHECK(me, sum_is(rest, me->size));
+    WORLD_CHECK(me, world_sum_is(rest, me->size));
     WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(rest));
     return 0;
 }
@@ -425,132 +372,6 @@ START_TEST(agreements_go_on_after_an_abort)
 {
     for (int size = 1; size <= 5; size += 2)
         ck_assert_int_eq(world_fork(size, agree, NULL, DEADLINE), 0);
-}
-END_TEST
-
-/* The last two ranks come later, or (arg) one of them does not. */
-static int grow(struct world_rank *me)
-{
-    struct scene *scene = me->arg;
-    struct coll_comm *all = world_join(me), *comm = NULL, *grown = NULL;
-    int n_old = me->size - 2, is_new = me->rank >= n_old;
-    struct coll_unique_id id;
-    int rc;
-
-    WORLD_CHECK(me, all);
-    WORLD_CHECK(me, !coll_comm_split(all, is_new, 0, &comm));
-    if (!me->rank)
-        WORLD_CHECK(me, !coll_get_unique_id(&id));
-    WORLD_CHECK(me,
-                !coll_broadcast(&id, &id, sizeof(id), COLL_U8, 0, all, NULL));
-    world_hurry(comm, scene->victims ? 1 : DEADLINE);
-    if (!is_new)
-        rc = coll_comm_grow(comm, 2, me->rank ? NULL : &id, &grown);
-    else if (scene->victims && me->rank == n_old)
-        rc = COLL_ERR_BOOTSTRAP;
-    else
-        rc = coll_comm_create(
-            &grown, me->size, &id, me->rank,
-            &(struct coll_config){.size = sizeof(struct coll_config),
-                                  .timeout = scene->victims ? 1 : 0});
-    world_hurry(comm, DEADLINE);
-    WORLD_CHECK(me, rc == (scene->victims ? COLL_ERR_BOOTSTRAP : COLL_OK));
-    if (rc == COLL_OK)
-        WORLD_CHECK(me, coll_comm_rank(grown) == me->rank &&
-                            sum_is(grown, me->size) &&
-                            !coll_comm_destroy(grown));
-    WORLD_CHECK(me, sum_is(comm, is_new ? 2 : n_old));
-    WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(all));
-    return 0;
-}
-
-START_TEST(newcomers_join)
-{
-    ck_assert_int_eq(world_fork(5, grow, new_scene(0), DEADLINE), 0);
-}
-END_TEST
-
-START_TEST(who_does_not_come_leaves_the_old_one_good)
-{
-    ck_assert_int_eq(world_fork(5, grow, new_scene(1), DEADLINE), 0);
-}
-END_TEST
-
-/* Make the communicator of the first n_old ranks, or of the others, and give the old ones'
- * id to all. */
-static int part(const struct world_rank *me, int n_old, struct coll_comm **comm,
-                struct coll_unique_id *id)
-{
-    struct coll_comm *all = world_join(me);
-
-    WORLD_CHECK(me, all);
-    WORLD_CHECK(me, !coll_comm_split(all, me->rank >= n_old, 0, comm));
-    if (!me->rank)
-        WORLD_CHECK(me, !coll_get_unique_id(id));
-    WORLD_CHECK(me,
-                !coll_broadcast(id, id, sizeof(*id), COLL_U8, 0, all, NULL));
-    WORLD_CHECK(me, !coll_comm_destroy(all));
-    return 0;
-}
-
-/* A newcomer is told why the others do not wait for it any more.  The last one comes when
- * an old rank knows already. */
-static int come(struct world_rank *me, struct coll_comm *comm,
-                const struct coll_unique_id *id)
-{
-    struct scene *scene = me->arg;
-    struct coll_comm *grown;
-
-    while (me->rank == me->size - 1 && !atomic_load(&scene->n_ready))
-        usleep(200);
-    EXPECT(me, coll_comm_create(&grown, me->size, id, me->rank, NULL),
-           COLL_ERR_PEER, "died");
-    atomic_fetch_add(&scene->n_told, 1);
-    WORLD_CHECK(me, sum_is(comm, 2) && !coll_comm_destroy(comm));
-    return 0;
-}
-
-/* An old rank dies when the others meet, or (EARLY) before that.  Nobody waits for it, and
- * the others agree and shrink.  They live until the newcomers know. */
-enum { EARLY = 1 << 8 };
-
-static int grow_without(struct world_rank *me)
-{
-    struct scene *scene = me->arg;
-    int n_old = me->size - 2, is_victim = (int)(scene->victims >> me->rank & 1);
-    struct coll_comm *comm, *grown, *rest;
-    struct coll_unique_id id;
-    uint64_t flags = 7;
-
-    if (part(me, n_old, &comm, &id))
-        return 1;
-    world_meet(me);
-    if (is_victim && scene->victims & EARLY)
-        raise(SIGKILL);
-    if (me->rank >= n_old)
-        return come(me, comm, &id);
-    atomic_store(&is_doomed, is_victim);
-    EXPECT(me, coll_comm_grow(comm, 2, me->rank ? NULL : &id, &grown),
-           COLL_ERR_PEER, "died");
-    atomic_fetch_add(&scene->n_ready, 1);
-    WORLD_CHECK(me, !coll_comm_agree(comm, &flags) && flags == 7);
-    WORLD_CHECK(me, !coll_comm_shrink(comm, NULL, 0, 0, &rest));
-    coll_comm_destroy(comm);
-    WORLD_CHECK(me, coll_comm_size(rest) == n_old - 1);
-    while (atomic_load(&scene->n_told) < 2)
-        usleep(200);
-    WORLD_CHECK(me, sum_is(rest, n_old - 1) && !coll_comm_destroy(rest));
-    return 0;
-}
-
-START_TEST(a_death_among_the_old_ranks_ends_a_growth)
-{
-    static const unsigned victims[] = {1,         2,         4,        8,
-                                       EARLY | 1, EARLY | 2, EARLY | 8};
-
-    setenv("COLL_TIMEOUT", "1000", 1); /* nobody waits for a deadline */
-    ck_assert_int_eq(
-        world_fork(6, grow_without, new_scene(victims[_i]), DEADLINE), 1);
 }
 END_TEST
 
@@ -609,9 +430,6 @@ int main(void)
     tcase_add_loop_test(cases, a_shrink_whose_last_agreement_is_late_goes_on, 0,
                         2);
     tcase_add_test(cases, agreements_go_on_after_an_abort);
-    tcase_add_test(cases, newcomers_join);
-    tcase_add_test(cases, who_does_not_come_leaves_the_old_one_good);
-    tcase_add_loop_test(cases, a_death_among_the_old_ranks_ends_a_growth, 0, 7);
     tcase_add_test(cases, wrong_arguments_are_named);
     return suite_run(suite);
 }

@@ -45,14 +45,6 @@ static int is_last(const struct world_rank *me)
     return me->rank == me->size - 1;
 }
 
-static int sum_is(struct coll_comm *comm, int want)
-{
-    int one = 1, sum = 0;
-
-    return !coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL) &&
-           sum == want;
-}
-
 /* Replace *comm by the communicator of its living ranks; whether it works. */
 static int shrinks_to(struct coll_comm **comm, int size)
 {
@@ -62,7 +54,7 @@ static int shrinks_to(struct coll_comm **comm, int size)
         return 0;
     coll_comm_destroy(*comm);
     *comm = rest;
-    return coll_comm_size(rest) == size && sum_is(rest, size);
+    return coll_comm_size(rest) == size && world_sum_is(rest, size);
 }
 
 /* ---- deaths ---------------------------------------------------------------- */
@@ -135,7 +127,7 @@ static int last_one(struct world_rank *me)
         gather(scene, n_ready += size);
         if (coll_comm_rank(comm) == (from_low ? 0 : size - 1))
             raise(SIGKILL);
-        while (sum_is(comm, size))
+        while (world_sum_is(comm, size))
             ;
         WORLD_CHECK(me, shrinks_to(&comm, size - 1));
     }
@@ -196,11 +188,11 @@ static int several(struct world_rank *me)
         WORLD_CHECK(me, world_await_failure(half, DEADLINE) == COLL_ERR_PEER);
         WORLD_CHECK(me, shrinks_to(&half, half_size - 1));
     }
-    WORLD_CHECK(me, sum_is(half, half_size - is_hurt));
+    WORLD_CHECK(me, world_sum_is(half, half_size - is_hurt));
     WORLD_CHECK(me, shrinks_to(&dup, me->size - 1));
     WORLD_CHECK(me, coll_comm_async_error(all) == COLL_ERR_PEER);
     WORLD_CHECK(me, shrinks_to(&all, me->size - 1));
-    WORLD_CHECK(me, sum_is(dup, me->size - 1));
+    WORLD_CHECK(me, world_sum_is(dup, me->size - 1));
     WORLD_CHECK(me, !coll_comm_destroy(half) && !coll_comm_destroy(all) &&
                         !coll_comm_destroy(dup));
     return 0;
@@ -255,7 +247,7 @@ static int keep_buffers(struct world_rank *me)
     mprotect(args.out, BIG, PROT_READ);
     WORLD_CHECK(me, !coll_request_destroy(request));
     for (int i = 0; i < 20; i++)
-        WORLD_CHECK(me, i ? sum_is(comm, me->size - 1)
+        WORLD_CHECK(me, i ? world_sum_is(comm, me->size - 1)
                           : shrinks_to(&comm, me->size - 1));
     WORLD_CHECK(me, !memcmp(copy, args.out, BIG));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
@@ -289,7 +281,7 @@ static int abort_one(struct world_rank *me)
     pthread_t thread;
     int n = 0, in = 0;
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     world_meet(me); /* all have their sum */
     if (is_last(me))
         WORLD_CHECK(me, !pthread_create(&thread, NULL, abort_it, comm));
@@ -321,7 +313,7 @@ static int exclude_stopped(struct world_rank *me)
     struct coll_comm *comm = world_join(me), *rest;
     int last = me->size - 1;
 
-    WORLD_CHECK(me, comm && sum_is(comm, me->size));
+    WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     if (is_last(me))
         atomic_store(&scene->pid, getpid());
     gather(scene, me->size);
@@ -335,7 +327,7 @@ static int exclude_stopped(struct world_rank *me)
     WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_ABORTED);
     WORLD_CHECK(me, !coll_comm_shrink(comm, &last, 1, 0, &rest));
     coll_comm_destroy(comm);
-    WORLD_CHECK(me, sum_is(rest, last));
+    WORLD_CHECK(me, world_sum_is(rest, last));
     WORLD_CHECK(me, !coll_comm_destroy(rest));
     if (!me->rank)
         kill(atomic_load(&scene->pid), SIGKILL);
@@ -366,12 +358,13 @@ static int grow_and_shrink(struct world_rank *me)
         WORLD_CHECK(me, !coll_comm_grow(half, 2, &id, &comm));
     else
         WORLD_CHECK(me, !coll_comm_create(&comm, 4, &id, me->rank, NULL));
-    WORLD_CHECK(me, sum_is(comm, 4));
+    WORLD_CHECK(me, world_sum_is(comm, 4));
     world_meet(me);
     if (me->rank % 2 == 0)
         raise(SIGKILL);
     WORLD_CHECK(me, world_await_failure(comm, DEADLINE) == COLL_ERR_PEER);
-    while (coll_comm_size(comm) > 2 || !sum_is(comm, 2)) /* one may die later */
+    while (coll_comm_size(comm) > 2 ||
+           !world_sum_is(comm, 2)) /* one may die later */
         shrinks_to(&comm, 2);
     coll_comm_destroy(half);
     coll_comm_destroy(all);

@@ -204,6 +204,14 @@ world_hurry(struct coll_comm *comm, double timeout)
     comm->timeout = timeout;
 }
 
+int world_sum_is(struct coll_comm *comm, int want)
+{
+    int one = 1, sum = 0;
+
+    return !coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL) &&
+           sum == want;
+}
+
 struct coll__ctrl *world_ctrl(const struct coll_comm *comm)
 {
     return comm->ctrl;

@@ -57,6 +57,9 @@ int world_threads(int size, world_fn *fn, void *arg, double deadline);
  * where that is not allowed (it wants to be root). */
 int world_on_host(int number);
 
+/* Does a sum over the communicator's ranks of 1 from each of them work, and is it `want`? */
+int world_sum_is(struct coll_comm *comm, int want);
+
 /* Make a communicator of all ranks; NULL when that failed, which is said. */
 struct coll_comm *world_join(const struct world_rank *me);
 
