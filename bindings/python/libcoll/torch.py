@@ -11,6 +11,7 @@ Backend written in Python, the group also has one, for what C++ asks of backends
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -326,6 +327,8 @@ class Group(Operations, dist.ProcessGroup):  # type: ignore[misc]
 
     def __init__(self, engine: Engine, rank: int, size: int, store: Any) -> None:
         self._engine = engine
+        # works may keep the engine for longer; at exit the communicator ends by itself
+        weakref.finalize(self, engine.close).atexit = False
         if not _can_subclass_backend():
             dist.ProcessGroup.__init__(self, rank, size)
             return

@@ -438,6 +438,15 @@ def fault_abort(name, rank, size):
     dist.destroy_process_group()
 
 
+def fault_kept(name, rank, size):
+    """The communicator ends with its group, whoever keeps a work: the others wait for that."""
+    begin(name, rank, size)
+    engine, work = dist.group.WORLD._engine, dist.barrier(async_op=True)
+    work.wait()
+    dist.destroy_process_group()
+    raises(Exception, ["comm is NULL"], engine.comm.barrier)
+
+
 def all_have_come(name, rank, ranks):
     open(f"{name}.come{rank}", "w").close()
     while not all(os.path.exists(f"{name}.come{r}") for r in ranks):
