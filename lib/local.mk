@@ -30,6 +30,7 @@ libcore_la_SOURCES = \
 	%D%/util/map.c %D%/util/map.h \
 	%D%/util/param.c %D%/util/param.h \
 	%D%/util/read.c %D%/util/read.h \
+	%D%/util/sort.h \
 	%D%/util/spawn.c %D%/util/spawn.h \
 	%D%/util/text.c %D%/util/text.h \
 	%D%/util/util.c %D%/util/util.h \

@@ -20,6 +20,7 @@
 #include "lib/comm/shrink.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
+#include "lib/util/sort.h"
 #include "lib/util/util.h"
 #include "lib/ctrl/ctrl.h"
 #include "transports/stream.h"
@@ -68,33 +69,25 @@ static int compare(const struct coll__final_check *all, int size)
     return COLL_ERR_MISMATCH;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Note how late this rank came to its calls on the average, if all ranks were traced. */
 static void note_lateness(const struct coll_comm *comm)
 {
     const struct coll__final_check *all = comm->ending.all;
     uint64_t n = comm->records.n_joint;
-    double *in_joint, median;
+    double *begun, median;
 
     for (int r = 0; r < comm->size; r++)
         if (!n || all[r].n_joint != n)
             return;
-    in_joint = malloc((size_t)comm->size * sizeof(*in_joint));
-    if (!in_joint)
+    begun = malloc((size_t)comm->size * sizeof(*begun));
+    if (!begun)
         return;
-    for (int r = 0; r < comm->size; r++)
-        in_joint[r] = all[r].in_joint;
-    qsort(in_joint, (size_t)comm->size, sizeof(*in_joint), compare_doubles);
-    median = in_joint[comm->size / 2];
-    free(in_joint);
+    for (int r = 0; r < comm->size; r++) /* before the end */
+        begun[r] = -all[r].in_joint;
+    median = lower_median(begun, (size_t)comm->size);
+    free(begun);
     coll__trace_late(comm->records.metrics,
-                     max_double(0, median - comm->records.in_joint), n);
+                     max_double(0, -comm->records.in_joint - median), n);
 }
 
 /* Messages of streams that are compared as they are called count in SERIES_COMPARED. */

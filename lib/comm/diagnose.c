@@ -19,6 +19,7 @@
 #include "lib/comm/links.h"
 #include "lib/comm/prices.h"
 #include "lib/trace/log.h"
+#include "lib/util/sort.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
@@ -162,13 +163,6 @@ static int collect(struct findings *f)
     return COLL_OK;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Find the lower median of a level's links. */
 static int find_median(struct findings *f, int level)
 {
@@ -184,10 +178,8 @@ static int find_median(struct findings *f, int level)
             values[at] = f->links[i].alpha;
             values[n + at++] = f->links[i].beta;
         }
-    qsort(values, n, sizeof(*values), compare_doubles);
-    qsort(values + n, n, sizeof(*values), compare_doubles);
-    f->alpha[level] = values[(n - 1) / 2];
-    f->beta[level] = values[n + (n - 1) / 2];
+    f->alpha[level] = lower_median(values, n);
+    f->beta[level] = lower_median(values + n, n);
     free(values);
     return COLL_OK;
 }

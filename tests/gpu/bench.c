@@ -9,6 +9,7 @@
  */
 #include "tests/gpu/bench.h"
 #include "lib/device/cuda_kernels.h"
+#include "lib/util/sort.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
@@ -146,16 +147,9 @@ static int calls_a_turn(struct run *r, void (*call)(struct run *))
     return us > TURN_US ? 1 : (int)(TURN_US / us) + 1;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double median(double *x)
 {
-    qsort(x, N_TURNS, sizeof(*x), compare_doubles);
+    sort_doubles(x, N_TURNS);
     return x[N_TURNS / 2];
 }
 
