@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ancestor.h - what /proc says of processes, first of all of this one's ancestors.  A process of another user,
- * which may not be read, counts as one without information. */
+/* ancestor.h - what /proc says of processes, first of all of this one's ancestors.  A
+ * process of another user, which may not be read, counts as one without information. */
 #ifndef COLL_LIB_BOOT_ANCESTOR_H
 #define COLL_LIB_BOOT_ANCESTOR_H
 

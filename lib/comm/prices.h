@@ -42,8 +42,8 @@ int coll__comm_prices_agree(struct coll_comm *comm,
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/* Time messages between ranks a and b, of one host or two: there and back, several in a row, and both ways
- * at once.  Both ranks call it, and rank a gets the result.
+/* Time messages between ranks a and b, of one host or two: there and back, several in a
+ * row, and both ways at once.  Both ranks call it, and rank a gets the result.
  *
  * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.
  * Cost:      a few ms; 1 MiB at most at a time, each way.
