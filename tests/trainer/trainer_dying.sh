@@ -56,3 +56,15 @@ all_same() {
         lost "$n_lost" "$n"
     done
 }
+
+# n_at_random: so many sets of random deaths are tried.
+n_at_random() { [ "${TEST_LONG:-0}" = 0 ] && echo 4 || echo 30; }
+
+# run_with_deaths: four ranks, with the faults of each line of the file "deaths".
+run_with_deaths() {
+    while read -r faults; do
+        elastic 4 "$faults" --global-batch-size 32 < /dev/null
+        elastic 4 "$faults" --batch-size 10 --drop-last off < /dev/null
+        elastic 4 "${faults%% *}" --global-batch-size 32 --zero 1 < /dev/null
+    done < deaths
+}

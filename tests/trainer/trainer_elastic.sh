@@ -133,10 +133,7 @@ zero() {
 
 # One to three of four ranks die at random calls.
 at_random() {
-    seed=${SEED:-1}
-    n=4
-    [ "${TEST_LONG:-0}" = 0 ] || n=30
-    awk -v n=$n -v seed="$seed" 'function any(m) { return int(rand() * m) }
+    awk -v n="$(n_at_random)" -v seed="${SEED:-1}" 'function any(m) { return int(rand() * m) }
         BEGIN {
             srand(seed)
             split("model_forward coll_start coll_wait optim_move coll_allreduce", name, " ")
@@ -151,11 +148,7 @@ at_random() {
                 print ""
             }
         }' > deaths
-    while read -r faults; do
-        elastic 4 "$faults" --global-batch-size 32 < /dev/null
-        elastic 4 "$faults" --batch-size 10 --drop-last off < /dev/null
-        elastic 4 "${faults%% *}" --global-batch-size 32 --zero 1 < /dev/null
-    done < deaths
+    run_with_deaths
 }
 
 refusals

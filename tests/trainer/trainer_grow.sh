@@ -149,9 +149,7 @@ END
 # One to three of four ranks die at random calls, and newcomers too.
 at_random() {
     refill 4 4
-    n=4
-    [ "${TEST_LONG:-0}" = 0 ] || n=30
-    awk -v n=$n -v seed="${SEED:-1}" 'function any(m) { return int(rand() * m) }
+    awk -v n="$(n_at_random)" -v seed="${SEED:-1}" 'function any(m) { return int(rand() * m) }
         BEGIN {
             srand(seed)
             n_names = split("model_forward coll_start coll_wait optim_move " \
@@ -165,11 +163,7 @@ at_random() {
                 print ""
             }
         }' > deaths
-    while read -r faults; do
-        elastic 4 "$faults" --global-batch-size 32 < /dev/null
-        elastic 4 "$faults" --batch-size 10 --drop-last off < /dev/null
-        elastic 4 "${faults%% *}" --global-batch-size 32 --zero 1 < /dev/null
-    done < deaths
+    run_with_deaths
 }
 
 # Ranks are killed at any moment.
