@@ -178,15 +178,10 @@ static int split(struct coll_comm *comm, const char *who, int color, int key,
                  struct coll_comm **part)
 {
     struct coll__split wanted = {.color = color, .key = key};
-    int rc;
+    int rc = coll__comm_check(comm, who);
 
-    if (!comm) {
-        log_error("api", "%s: comm is NULL", who);
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited(who);
-    rc = coll__owner_enter(comm, who);
+    if (rc == COLL_OK)
+        rc = coll__owner_enter(comm, who);
     if (rc)
         return rc;
     if (!part)
@@ -215,12 +210,10 @@ int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
 
 static int abort_comm(struct coll_comm *comm, const char *why)
 {
-    if (!comm) {
-        log_error("api", "coll_comm_abort: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited("coll_comm_abort");
+    int rc = coll__comm_check(comm, "coll_comm_abort");
+
+    if (rc)
+        return rc;
     coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d aborted: %s", comm->rank,
                     why ? why : "no reason given");
     return COLL_OK;
@@ -233,12 +226,10 @@ int coll_comm_abort(struct coll_comm *comm, const char *why)
 
 static int async_error(struct coll_comm *comm)
 {
-    if (!comm) {
-        log_error("api", "coll_comm_async_error: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited("coll_comm_async_error");
+    int rc = coll__comm_check(comm, "coll_comm_async_error");
+
+    if (rc)
+        return rc;
     coll__attachments_hear(comm);
     return coll__comm_status(comm);
 }

@@ -16,15 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int check_comm(const struct coll_comm *comm, const char *who)
-{
-    if (!comm) {
-        log_error("api", "%s: comm is NULL", who);
-        return COLL_ERR_INVALID;
-    }
-    return coll__comm_is_inherited(comm) ? coll__comm_inherited(who) : COLL_OK;
-}
-
 static uint64_t *set_of(const struct coll_comm *comm)
 {
     uint64_t *set = calloc((size_t)coll__set_words(comm->size), sizeof(*set));
@@ -36,7 +27,7 @@ static uint64_t *set_of(const struct coll_comm *comm)
 
 static int failed(struct coll_comm *comm, int ranks[], int *n)
 {
-    int rc = check_comm(comm, "coll_comm_failed"), most;
+    int rc = coll__comm_check(comm, "coll_comm_failed"), most;
     uint64_t *dead;
 
     if (rc)
@@ -66,7 +57,7 @@ int coll_comm_failed(struct coll_comm *comm, int ranks[], int *n)
 
 static int agree(struct coll_comm *comm, uint64_t *flags)
 {
-    int rc = check_comm(comm, "coll_comm_agree");
+    int rc = coll__comm_check(comm, "coll_comm_agree");
     uint64_t *dead;
 
     if (rc)
@@ -137,7 +128,7 @@ static int check_idle(struct coll_comm *comm, int flags)
 static int shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
                   int flags, struct coll_comm **rest)
 {
-    int rc = check_comm(comm, "coll_comm_shrink");
+    int rc = coll__comm_check(comm, "coll_comm_shrink");
 
     if (rc == COLL_OK)
         rc = check_excluded(comm, exclude, n_exclude);
@@ -162,7 +153,7 @@ int coll_comm_shrink(struct coll_comm *comm, const int exclude[], int n_exclude,
 
 static int waiting(struct coll_comm *comm, int *n)
 {
-    int rc = check_comm(comm, "coll_comm_waiting");
+    int rc = coll__comm_check(comm, "coll_comm_waiting");
 
     if (rc == COLL_OK && !n) {
         log_error("api", "coll_comm_waiting: n is NULL");
@@ -284,7 +275,7 @@ static int grow(struct coll_comm *comm, int n_new,
 int coll_comm_grow(struct coll_comm *comm, int n_new,
                    const struct coll_unique_id *id, struct coll_comm **grown)
 {
-    int rc = check_comm(comm, "coll_comm_grow");
+    int rc = coll__comm_check(comm, "coll_comm_grow");
 
     return coll__log_done(rc ? rc : grow(comm, n_new, id, grown));
 }

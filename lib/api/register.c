@@ -9,12 +9,10 @@
 static int enroll(struct coll_comm *comm, const char *who, void *ptr,
                   size_t bytes, int is_new)
 {
-    if (!comm) {
-        log_error("api", "%s: comm is NULL", who);
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited(who);
+    int rc = coll__comm_check(comm, who);
+
+    if (rc)
+        return rc;
     if (coll__stream_calls)
         return coll__stream_calls->enroll(comm, who, ptr, bytes, is_new);
     log_info("api", "%s: nothing to do, this libcoll was built without CUDA",

@@ -261,6 +261,15 @@ int coll__comm_inherited(const char *who)
     return COLL_ERR_INVALID;
 }
 
+int coll__comm_check(const struct coll_comm *comm, const char *who)
+{
+    if (!comm) {
+        log_error("api", "%s: comm is NULL", who);
+        return COLL_ERR_INVALID;
+    }
+    return coll__comm_is_inherited(comm) ? coll__comm_inherited(who) : COLL_OK;
+}
+
 void coll__comm_free(struct coll_comm *comm)
 {
     int is_inherited = coll__comm_is_inherited(comm);

@@ -35,6 +35,10 @@ int coll__comm_divide(struct coll_comm *whole,
  * COLL_ERR_INVALID. */
 int coll__comm_inherited(const char *who);
 
+/* Check that the function `who` was given a communicator, which is not the parent's of this
+ * process.  Returns COLL_OK, or COLL_ERR_INVALID, logged. */
+int coll__comm_check(const struct coll_comm *comm, const char *who);
+
 /* Free the communicator's memory, also in a forked child.  No other process notices. */
 void coll__comm_free(struct coll_comm *comm);
 

@@ -558,17 +558,12 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
     struct coll__kept_request *again;
     int rc;
 
-    if (!comm) {
-        log_error("api", "%s: comm is NULL",
-                  coll_collective_name(args->collective));
-        return coll__log_done(COLL_ERR_INVALID);
-    }
     if (coll__group_is_open()) /* do not call coll__log_done(): calls of a log handler
                                 * would become part of the group */
         return coll__group_note(comm, args);
-    if (coll__comm_is_inherited(comm))
+    if (!comm || coll__comm_is_inherited(comm))
         return coll__log_done(
-            coll__comm_inherited(coll_collective_name(args->collective)));
+            coll__comm_check(comm, coll_collective_name(args->collective)));
     if (coll__is_stream_call(args))
         return coll__log_done(call_stream(comm, args));
     again = find_latest(comm, args);

@@ -87,8 +87,9 @@ static int judge(struct coll_comm *comm, const struct coll_args *args,
     int rc;
 
     *is_streams = 0;
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited(coll_collective_name(args->collective));
+    rc = coll__comm_check(comm, coll_collective_name(args->collective));
+    if (rc)
+        return rc;
     if (coll__is_tagged(args->collective))
         return coll__tagged_check(args, comm);
     coll__look_for_devices();

@@ -399,15 +399,11 @@ int coll__tagged_call(struct coll_comm *comm, const struct coll_args *args)
     const char *name = coll_collective_name(args->collective);
     int rc;
 
-    if (!comm) {
-        log_error("api", "%s: comm is NULL", name);
-        return coll__log_done(COLL_ERR_INVALID);
-    }
     if (coll__group_is_open())
         return coll__group_note(comm, args);
-    if (coll__comm_is_inherited(comm))
-        return coll__log_done(coll__comm_inherited(name));
-    rc = coll__owner_enter(comm, name);
+    rc = coll__comm_check(comm, name);
+    if (rc == COLL_OK)
+        rc = coll__owner_enter(comm, name);
     if (rc)
         return coll__log_done(rc);
     rc = call(comm, args);

@@ -233,6 +233,15 @@ static int wrong_call(struct world_rank *me)
     EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "root 99");
     WORLD_CHECK(me, y == 0);
     WORLD_CHECK(me, !coll_group_start());
+    coll_allreduce(&x, &y, 1, COLL_I32, COLL_SUM, comm, NULL);
+    EXPECT(me, coll_barrier(NULL, NULL), COLL_ERR_INVALID, "comm is NULL");
+    EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "barrier: comm is NULL");
+    WORLD_CHECK(me, y == 0);
+    WORLD_CHECK(me, !coll_group_start());
+    EXPECT(me, coll_send_tagged(&x, 1, COLL_I32, 1, 7, NULL, NULL),
+           COLL_ERR_INVALID, "comm is NULL");
+    EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "comm is NULL");
+    WORLD_CHECK(me, !coll_group_start());
     coll_allreduce(&x, &y, 1, COLL_I32, COLL_SUM, gone, NULL);
     EXPECT(me, coll_comm_destroy(gone), COLL_ERR_INVALID, "end the group");
     EXPECT(me, coll_group_end(), COLL_ERR_INVALID, "was destroyed within");
