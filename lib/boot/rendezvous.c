@@ -3,6 +3,7 @@
  * the other ranks). */
 #include "lib/boot/rendezvous.h"
 #include "lib/net/auth.h"
+#include "lib/net/listener.h"
 #include "lib/net/reactor.h"
 #include "lib/net/tree.h"
 #include "lib/boot/rendezvous_msg.h"
@@ -119,6 +120,24 @@ int coll__rendezvous_resolve(struct coll__rendezvous_spec *spec,
         return n;
     spec->n_addrs = n;
     return COLL_OK;
+}
+
+int coll__rendezvous_listen(const struct coll__rendezvous_spec *spec)
+{
+    int n = spec->n_addrs * spec->n_ports, status = COLL_ERR_SYSTEM;
+
+    if (spec->listen_fd >= 0)
+        return coll__listener_adopt(spec->listen_fd, spec->is_brief);
+    if (spec->is_home)
+        return COLL_OK;
+    for (int i = 0; status && i < n; i++) {
+        struct coll__addr at = spec->addrs[i / spec->n_ports];
+        int port = coll__net_port(&at) + i % spec->n_ports;
+
+        coll__net_set_port(&at, (uint16_t)port);
+        status = coll__listener_open_at(&at, i < n - 1);
+    }
+    return status;
 }
 
 /* Begin to use the reactor; even a rank 0 that lacks descriptors needs it, to tell the

@@ -89,6 +89,10 @@ int coll__rendezvous_n_seats(const struct coll__rendezvous_spec *spec);
 /* Are there too few descriptors for rank 0 and the least number of seats?  Logged. */
 int coll__rendezvous_lacks_seats(const struct coll__rendezvous_spec *spec);
 
+/* Rank 0: listen at the rendezvous address; a status, logged.  If a name has several
+ * (localhost: IPv4 and IPv6), take the first that this host has. */
+int coll__rendezvous_listen(const struct coll__rendezvous_spec *spec);
+
 /* Rank 0's side and the other ranks' side of the rendezvous. */
 struct rendezvous_root;
 struct rendezvous_join;

@@ -337,26 +337,6 @@ static void arrived(struct coll__gate *gate, int fd,
 
 /* ---- the caller's side ----------------------------------------------------- */
 
-/* Open a listening socket at the rendezvous address.  If a name has several (localhost:
- * IPv4 and IPv6), take the first that this host has. */
-static int open_door(const struct coll__rendezvous_spec *spec)
-{
-    int n = spec->n_addrs * spec->n_ports, status = COLL_ERR_SYSTEM;
-
-    if (spec->listen_fd >= 0)
-        return coll__listener_adopt(spec->listen_fd, spec->is_brief);
-    if (spec->is_home)
-        return COLL_OK;
-    for (int i = 0; status && i < n; i++) {
-        struct coll__addr at = spec->addrs[i / spec->n_ports];
-        int port = coll__net_port(&at) + i % spec->n_ports;
-
-        coll__net_set_port(&at, (uint16_t)port);
-        status = coll__listener_open_at(&at, i < n - 1);
-    }
-    return status;
-}
-
 /* Fail the job if a rank has ended that is still needed; lock held.  If the rank has a
  * connection, that tells more. */
 static void look_for_ended(struct rendezvous_root *host,
@@ -530,7 +510,7 @@ static int receive_all(struct rendezvous_root *host,
     coll__gate_add(&host->gate);
     host->has_gate = 1;
     coll__reactor_unlock();
-    status = open_door(spec);
+    status = coll__rendezvous_listen(spec);
     if (status)
         return status;
     coll__reactor_lock();
