@@ -38,7 +38,7 @@ one_of_two() {
     elastic 2 "" $fixed
     whole=$(crc_of)
     all_replaced "$fixed" 0=die:coll_wait:4 1=die:coll_wait:9 0=die:coll_allreduce:2 \
-        "1=die:coll_wait:3 n1=die:coll_create_env:1" \
+        "1=die:coll_wait:3 n1=die:coll_comm_create_env:1" \
         "1=die:coll_wait:3 n1=die:coll_broadcast:1" \
         "1=die:coll_wait:3 n1=die:coll_broadcast:3" \
         "1=die:coll_wait:3 n1=die:coll_allgather:1" \
