@@ -23,8 +23,11 @@ struct guest {
     unsigned char nonce[COLL__NONCE_BYTES]; /* drawn for it */
     enum { STRANGER, KNOWN, WAITING, SEATED } state;
     int has_drawn;   /* its nonce has come */
-    int newcomer;    /* its number, once it waits */
     double deadline; /* of a stranger */
+    int newcomer;    /* its number, once it waits */
+    int rank;        /* that it is to be, once it has a seat */
+    int is_taken;    /* lobby_hear() has told that it has a seat */
+    struct guest *root; /* who gave it the seat; NULL: that rank has gone */
     struct guest *next;
 };
 
@@ -59,12 +62,21 @@ int lobby_fd(const struct lobby *lobby) { return lobby->events; }
 
 /* ---- guests ---------------------------------------------------------------- */
 
-/* End a connection, which `at` points to. */
-static void drop(struct guest **at)
+/* End a connection, which `at` points to.  The rank that has given a newcomer its seat is
+ * told. */
+static void drop(struct lobby *lobby, struct guest **at)
 {
     struct guest *guest = *at;
+    char word[COLL__WORD];
 
     *at = guest->next;
+    for (struct guest *g = lobby->guests; g; g = g->next)
+        if (g->root == guest)
+            g->root = NULL;
+    if (guest->root) {
+        snprintf(word, sizeof(word), "gone %d", guest->rank);
+        coll__words_put(&guest->root->words, word);
+    }
     coll__words_close(&guest->words);
     free(guest);
 }
@@ -74,7 +86,7 @@ void lobby_close(struct lobby *lobby)
     if (!lobby)
         return;
     while (lobby->guests)
-        drop(&lobby->guests);
+        drop(lobby, &lobby->guests);
     if (lobby->events >= 0)
         close(lobby->events);
     close(lobby->listen_fd);
@@ -91,27 +103,24 @@ static int count(const struct lobby *lobby, int state)
     return n;
 }
 
-/* Find where a newcomer that waits is linked in, or the list's end. */
-static struct guest **find(struct lobby *lobby, int newcomer)
+int lobby_has(const struct lobby *lobby, int newcomer)
 {
-    struct guest **at = &lobby->guests;
+    const struct guest *g = lobby->guests;
 
-    while (*at && ((*at)->state != WAITING || (*at)->newcomer != newcomer))
-        at = &(*at)->next;
-    return at;
-}
-
-int lobby_has(struct lobby *lobby, int newcomer)
-{
-    return *find(lobby, newcomer) != NULL;
+    while (g && (g->state != WAITING || g->newcomer != newcomer))
+        g = g->next;
+    return g != NULL;
 }
 
 void lobby_forget(struct lobby *lobby, int newcomer)
 {
-    struct guest **at = find(lobby, newcomer);
+    struct guest **at = &lobby->guests;
 
-    if (*at)
-        drop(at);
+    while (*at)
+        if ((*at)->newcomer == newcomer)
+            drop(lobby, at);
+        else
+            at = &(*at)->next;
 }
 
 /* Drop the strangers whose time is over. */
@@ -121,7 +130,7 @@ static void drop_strangers(struct lobby *lobby)
 
     while (*at)
         if ((*at)->state == STRANGER && now() >= (*at)->deadline)
-            drop(at);
+            drop(lobby, at);
         else
             at = &(*at)->next;
 }
@@ -153,7 +162,7 @@ static void greet(struct lobby *lobby)
     if (epoll_ctl(lobby->events, EPOLL_CTL_ADD, fd, &event) ||
         send(fd, guest->nonce, sizeof(guest->nonce), MSG_NOSIGNAL) !=
             (ssize_t)sizeof(guest->nonce))
-        drop(last);
+        drop(lobby, last);
 }
 
 /* ---- words ----------------------------------------------------------------- */
@@ -183,8 +192,11 @@ static void give_seats(struct lobby *lobby, struct guest *from,
         if (g->state != WAITING)
             continue;
         snprintf(seat, sizeof(seat), "seat %d %d %s", rank, size, id);
-        g->state = SEATED; /* if it is gone: its connection has ended */
-        rank += !coll__words_put(&g->words, seat);
+        if (coll__words_put(&g->words, seat))
+            continue; /* it is gone, and will be dropped */
+        g->state = SEATED;
+        g->rank = rank++;
+        g->root = from;
     }
     coll__auth_wipe(seat, sizeof(seat));
     if (rank == first + n)
@@ -236,17 +248,17 @@ static void serve_one(struct lobby *lobby, const struct guest *guest)
 
     while (*at && *at != guest)
         at = &(*at)->next;
-    if (*at && (*at)->state != SEATED && serve(lobby, *at))
-        drop(at);
+    if (*at && serve(lobby, *at))
+        drop(lobby, at);
 }
 
-/* Take a newcomer that has got a seat out of the lobby. */
+/* Find a newcomer that has got a seat since it was asked for last. */
 static int take_seated(struct lobby *lobby, int *newcomer)
 {
-    for (struct guest **at = &lobby->guests; *at; at = &(*at)->next)
-        if ((*at)->state == SEATED) {
-            *newcomer = (*at)->newcomer;
-            drop(at);
+    for (struct guest *g = lobby->guests; g; g = g->next)
+        if (g->state == SEATED && !g->is_taken) {
+            *newcomer = g->newcomer;
+            g->is_taken = 1;
             return 1;
         }
     return 0;
@@ -255,8 +267,11 @@ static int take_seated(struct lobby *lobby, int *newcomer)
 int lobby_hear(struct lobby *lobby, int *newcomer)
 {
     struct epoll_event events[EVENTS];
-    int n = epoll_wait(lobby->events, events, EVENTS, 0);
+    int n;
 
+    if (take_seated(lobby, newcomer)) /* before it may leave */
+        return 1;
+    n = epoll_wait(lobby->events, events, EVENTS, 0);
     for (int i = 0; i < n; i++)
         if (events[i].data.ptr)
             serve_one(lobby, events[i].data.ptr);

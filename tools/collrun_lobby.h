@@ -21,9 +21,10 @@ void lobby_close(struct lobby *lobby); /* NULL: does nothing */
 int lobby_fd(const struct lobby *lobby);
 
 /* Does this newcomer wait here? */
-int lobby_has(struct lobby *lobby, int newcomer);
+int lobby_has(const struct lobby *lobby, int newcomer);
 
-/* Drop the connection of a newcomer that waits here, as its host is gone. */
+/* Drop the connection of a newcomer that waits here or has got a seat, as its host is
+ * gone. */
 void lobby_forget(struct lobby *lobby, int newcomer);
 
 /* Serve those who have sent something: 1 and a newcomer that has got a seat in a group of

@@ -550,7 +550,7 @@ int coll_comm_create_handles(struct coll_comm **comm, int nranks,
  *
  * In a process that collrun --min-np has started in place of a dead rank, the call
  * waits, without a deadline, until the ranks let it in by coll_comm_grow(); *comm is
- * what they get.  It may be called again if a rank died meanwhile.
+ * what they get.  It may be called again if a rank or another newcomer died meanwhile.
  *
  * Shapes:    config may be NULL for the defaults.
  * Result:    *comm is ready for operations.
@@ -864,10 +864,11 @@ int coll_comm_waiting(struct coll_comm *comm, int *n);
  *            one of its ranks died.
  *            COLL_ERR_INVALID: a rank passed a wrong argument.  All ranks of comm get
  *            this error.
- *            COLL_ERR_BOOTSTRAP: a newcomer did not come within comm's timeout, or
- *            fewer wait at the launcher.
- *            COLL_ERR_PEER: a rank of comm died.  All know it within about a second,
- *            and coll_comm_create() returns it on the newcomers.
+ *            COLL_ERR_BOOTSTRAP: fewer newcomers wait at the launcher, one of these died
+ *            before it came, or one did not come within comm's timeout.
+ *            COLL_ERR_PEER: a rank of comm died, or a newcomer that had come.
+ *            All know of these deaths within about a second, and the other newcomers
+ *            get an error, too.
  *            Others: as coll_comm_create(), and those that comm has failed with.
  * Threads:   One caller at a time a communicator.
  * Cost:      An exchange among the ranks of comm, and coll_comm_create().

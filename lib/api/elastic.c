@@ -8,6 +8,7 @@
 #include "lib/comm/shrink.h"
 #include "lib/ctrl/agree.h"
 #include "lib/ctrl/ctrl.h"
+#include "lib/net/words.h"
 #include "lib/run/owner.h"
 #include "lib/trace/log.h"
 
@@ -213,23 +214,31 @@ static int exchange(struct coll_comm *comm, const struct wish *mine,
     return rc;
 }
 
+struct growth {
+    struct coll_comm *comm;
+    struct coll__words launcher; /* on rank 0; closed if it is not needed */
+};
+
 /* Rank 0: take the caller's id, or have the launcher's newcomers join by a new one. */
-static void name_group(const struct coll_comm *comm,
-                       const struct coll_unique_id *id, struct wish *wish)
+static void name_group(struct growth *growth, const struct coll_unique_id *id,
+                       struct wish *wish)
 {
+    const struct coll_comm *comm = growth->comm;
+
     if (id) {
         wish->id = *id;
         return;
     }
     wish->status = coll_get_unique_id(&wish->id);
     if (wish->status == COLL_OK)
-        wish->status =
-            coll__lobby_grow(&wish->id, comm->size, wish->n_new, comm->timeout);
+        wish->status = coll__lobby_grow(&wish->id, comm->size, wish->n_new,
+                                        comm->timeout, &growth->launcher);
 }
 
 static int has_failed(void *arg, char why[COLL__TEXT_MAX])
 {
-    const struct coll_comm *comm = arg;
+    const struct growth *growth = arg;
+    const struct coll_comm *comm = growth->comm;
     int status =
         atomic_load_explicit(&comm->failure.status, memory_order_acquire);
 
@@ -238,17 +247,26 @@ static int has_failed(void *arg, char why[COLL__TEXT_MAX])
     return status;
 }
 
-/* Meet the newcomers.  If comm fails, because an old rank dies, nobody waits any more. */
-static int meet(struct coll_comm *comm, const struct wish *ours,
+static int has_gone(void *arg, int *rank)
+{
+    struct growth *growth = arg;
+
+    return coll__lobby_gone(&growth->launcher, rank);
+}
+
+/* Meet the newcomers.  If comm fails, because an old rank dies, or one of the launcher's
+ * newcomers is gone, nobody waits any more. */
+static int meet(struct growth *growth, const struct wish *ours,
                 struct coll_comm **grown)
 {
+    struct coll_comm *comm = growth->comm;
     struct coll__options options = {.timeout = comm->timeout,
                                     .is_reproducible =
                                         comm->settings.is_reproducible,
                                     .is_deferred = comm->is_deferred,
                                     .idle = comm->idle};
     struct coll__boot boot = {.timeout = comm->timeout,
-                              .origin = {has_failed, comm}};
+                              .origin = {has_failed, has_gone, growth}};
     int rc = coll__boot_open_id(&boot, &ours->id, comm->size + ours->n_new,
                                 comm->rank);
 
@@ -259,14 +277,16 @@ static int grow(struct coll_comm *comm, int n_new,
                 const struct coll_unique_id *id, struct coll_comm **grown)
 {
     struct wish mine = {.n_new = grown ? n_new : 0}, ours;
+    struct growth growth = {.comm = comm, .launcher.fd = -1};
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK && !comm->rank && mine.n_new > 0)
-        name_group(comm, id, &mine);
+        name_group(&growth, id, &mine);
     if (rc == COLL_OK)
         rc = exchange(comm, &mine, &ours);
     if (rc == COLL_OK)
-        rc = meet(comm, &ours, grown);
+        rc = meet(&growth, &ours, grown);
+    coll__words_close(&growth.launcher);
     if (rc && !comm->rank) /* so that newcomers do not wait there */
         coll__boot_free_id(id ? id : &mine.id);
     return rc;

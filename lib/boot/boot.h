@@ -14,6 +14,7 @@
 #include "lib/trace/log.h"
 
 struct coll__boot;
+struct coll__words;
 
 struct coll__boot_ops {
     const char *name; /* "pmix", the value of COLL_BOOTSTRAP */
@@ -54,12 +55,16 @@ struct coll__boot_news {
     void *arg;
 };
 
-/* The group from which a larger one is made: when it has failed, its ranks do not wait for
- * others any more. */
+/* The group from which a larger one is made: when it has failed, or a newcomer has gone,
+ * its ranks do not wait for others any more. */
 struct coll__boot_origin {
     /* Return the status with which it has failed, and why; or COLL_OK.  Called now and
      * then on any thread.  NULL: there is no such group. */
     int (*failed)(void *arg, char why[COLL__TEXT_MAX]);
+    /* Go on to the next newcomer that has left the launcher (lobby.h): 1, and the rank that
+     * it was to be; 0: no other one so far.  Called now and then on rank 0, by the thread
+     * that makes the group.  NULL: there is no such group. */
+    int (*gone)(void *arg, int *rank);
     void *arg;
 };
 
@@ -75,6 +80,7 @@ struct coll__boot {
      * from COLL_JOB_SECRET, or from rank 0, and then the bootstrap spreads it. */
     unsigned char secret[COLL__SECRET_BYTES];
     void *state; /* for the bootstrap only */
+    struct coll__words *lobby; /* a newcomer's connection (lobby.h), or NULL */
 };
 
 /* All bootstraps in order of preference, NULL at the end. */

@@ -5,6 +5,7 @@
 #include "lib/boot/boot.h"
 #include "lib/boot/launcher_env.h"
 #include "lib/boot/list.h"
+#include "lib/boot/rendezvous.h"
 #include "lib/net/net.h"
 #include "lib/net/reactor.h"
 #include "lib/net/words.h"
@@ -15,6 +16,7 @@
 #include <float.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEX_BYTES (2 * COLL_UNIQUE_ID_BYTES + 1)
@@ -82,27 +84,26 @@ static int enter(struct coll__words *words, double deadline)
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Ask something and leave again; answer[] gets collrun's words. */
-static int ask(const char *question, double timeout, char answer[COLL__WORD])
+/* Connect and ask something; answer[] gets collrun's words.  On an error the connection is
+ * closed. */
+static int ask(struct coll__words *words, const char *question, double timeout,
+               char answer[COLL__WORD])
 {
     double deadline = coll__now() + timeout;
-    struct coll__words words;
-    int status = enter(&words, deadline);
+    int status = enter(words, deadline);
 
-    if (status)
+    if (status || (!coll__words_put(words, question) &&
+                   await(words, deadline, answer) > 0))
         return status;
-    if (coll__words_put(&words, question) ||
-        await(&words, deadline, answer) < 0) {
-        log_error("boot", "collrun did not answer at %s; has it ended?",
-                  coll__launcher_env("COLLRUN_LOBBY"));
-        status = COLL_ERR_BOOTSTRAP;
-    }
-    coll__words_close(&words);
-    return status;
+    log_error("boot", "collrun did not answer at %s; has it ended?",
+              coll__launcher_env("COLLRUN_LOBBY"));
+    coll__words_close(words);
+    return COLL_ERR_BOOTSTRAP;
 }
 
 int coll__lobby_count(double timeout, int *n)
 {
+    struct coll__words words;
     char answer[COLL__WORD];
     int n_waiting, status;
 
@@ -110,9 +111,10 @@ int coll__lobby_count(double timeout, int *n)
         *n = 0;
         return COLL_OK;
     }
-    status = ask("count", timeout, answer);
+    status = ask(&words, "count", timeout, answer);
     if (status)
         return status;
+    coll__words_close(&words);
     if (sscanf(answer, "waiting %d", &n_waiting) != 1) {
         log_error("boot", "collrun does not understand this libcoll; both must "
                           "be of one version");
@@ -123,7 +125,7 @@ int coll__lobby_count(double timeout, int *n)
 }
 
 int coll__lobby_grow(const struct coll_unique_id *id, int first, int n,
-                     double timeout)
+                     double timeout, struct coll__words *launcher)
 {
     char hex[HEX_BYTES], question[COLL__WORD], answer[COLL__WORD];
     int n_waiting = 0, status;
@@ -137,17 +139,26 @@ int coll__lobby_grow(const struct coll_unique_id *id, int first, int n,
     coll__auth_hex(id, sizeof(*id), hex);
     snprintf(question, sizeof(question), "grow %d %d %d %s", n, first,
              first + n, hex);
-    status = ask(question, timeout, answer);
+    status = ask(launcher, question, timeout, answer);
     coll__auth_wipe(hex, sizeof(hex));
     coll__auth_wipe(question, sizeof(question));
     if (status || !strcmp(answer, "ok"))
         return status;
+    coll__words_close(launcher);
     sscanf(answer, "waiting %d", &n_waiting);
     log_error("boot",
               "%d newcomers are to join, but only %d wait; see "
               "coll_comm_waiting()",
               n, n_waiting);
     return COLL_ERR_BOOTSTRAP;
+}
+
+int coll__lobby_gone(struct coll__words *launcher, int *rank)
+{
+    char word[COLL__WORD];
+
+    return coll__words_take(launcher, word) > 0 &&
+           sscanf(word, "gone %d", rank) == 1;
 }
 
 /* ---- the newcomer's bootstrap ------------------------------------------------ */
@@ -183,29 +194,60 @@ static int await_seat(struct coll__words *words, int *rank, int *size,
     return is_there < 0 ? COLL_ERR_ABORTED : COLL_ERR_BOOTSTRAP;
 }
 
-static int open_lobby(struct coll__boot *boot)
+static void hang_up(struct coll__boot *boot)
 {
-    struct coll__words words;
+    coll__words_close(boot->lobby);
+    free(boot->lobby);
+    boot->lobby = NULL;
+}
+
+/* Wait to be let in, and meet the ranks. */
+static int join(struct coll__boot *boot)
+{
     struct coll_unique_id id;
-    int rank, size, status = enter(&words, coll__now() + boot->timeout);
+    int rank, size, status = enter(boot->lobby, coll__now() + boot->timeout);
 
     if (status)
         return status;
     log_info("boot", "newcomer %s waits until the ranks let it in",
              coll__launcher_env("COLLRUN_NEWCOMER"));
-    status = await_seat(&words, &rank, &size, &id);
-    coll__words_close(&words);
-    if (!status) /* from here on, the bootstrap is the id's */
+    status = await_seat(boot->lobby, &rank, &size, &id);
+    if (!status)
         status = coll__boot_open_id(boot, &id, size, rank);
     coll__auth_wipe(&id, sizeof(id));
+    boot->ops = &coll__boot_lobby; /* instead of the id's */
     return status;
 }
 
-/* open_lobby() leaves the id's functions in their place. */
+static int open_lobby(struct coll__boot *boot)
+{
+    int status;
+
+    boot->lobby = malloc(sizeof(*boot->lobby));
+    if (!boot->lobby) {
+        log_error("boot", "no memory for a connection to the launcher");
+        return COLL_ERR_NOMEM;
+    }
+    status = join(boot);
+    if (status)
+        hang_up(boot);
+    return status;
+}
+
+/* Until now collrun would have told the ranks of this process's death. */
+static void close_lobby(struct coll__boot *boot)
+{
+    coll__rendezvous_close(boot);
+    hang_up(boot);
+}
+
 const struct coll__boot_ops coll__boot_lobby = {
     .name = "lobby",
     .what = "COLLRUN_NEWCOMER and COLLRUN_LOBBY",
     .identity = {"COLLRUN_NEWCOMER", "COLLRUN_LOBBY", NULL},
     .detect = detect,
     .open = open_lobby,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = close_lobby,
 };

@@ -337,6 +337,22 @@ static void arrived(struct coll__gate *gate, int fd,
 
 /* ---- the caller's side ----------------------------------------------------- */
 
+/* Go on to the next rank that has ended, as collrun tells: 1, and the beginning of a
+ * sentence; or 0. */
+static int next_ended(const struct rendezvous_root *host,
+                      struct coll__ended *ended, int *rank,
+                      char who[COLL__ENDED_TEXT])
+{
+    const struct coll__boot_origin *origin = &host->boot->origin;
+
+    if (!origin->gone)
+        return coll__ended_next(ended, rank, who);
+    if (!origin->gone(origin->arg, rank))
+        return 0;
+    snprintf(who, COLL__ENDED_TEXT, "rank %d, a newcomer, has gone", *rank);
+    return 1;
+}
+
 /* Fail the job if a rank has ended that is still needed; lock held.  If the rank has a
  * connection, that tells more. */
 static void look_for_ended(struct rendezvous_root *host,
@@ -346,16 +362,19 @@ static void look_for_ended(struct rendezvous_root *host,
     char who[COLL__ENDED_TEXT], text[TCP_TEXT];
     int r;
 
-    while (!host->fault[0] && coll__ended_next(ended, &r, who)) {
+    while (next_ended(host, ended, &r, who)) {
         if (r < 1 || r >= table->size || table->marks[r] & MARK_SERVED ||
             table->step[r] != STEP_AWAY)
             continue;
+        table->marks[r] |= MARK_ENDED;
         snprintf(text, sizeof(text), "%s %s", who,
                  table->marks[r] & MARK_CAME
                      ? "while the job was forming; see its own output"
+                 : host->boot->origin.gone
+                     ? "before it joined; see its own output"
                      : "before it joined; does every rank call "
                        "coll_comm_create_env()?");
-        fail(host, COLL_ERR_BOOTSTRAP, text);
+        fail(host, COLL_ERR_BOOTSTRAP, text); /* unless it has */
     }
 }
 
@@ -411,11 +430,11 @@ static int wait_for(struct rendezvous_root *host, const int *n_left,
     return host->status;
 }
 
-/* Is there a rank that has never connected? */
+/* Is there a rank that has never connected, and still may? */
 static int is_any_unseen(const struct rendezvous_root *host)
 {
     for (int r = 1; r < host->table.size; r++)
-        if (!host->pids[r])
+        if (!host->pids[r] && !(host->table.marks[r] & MARK_ENDED))
             return 1;
     return 0;
 }
@@ -425,10 +444,11 @@ static int is_any_unseen(const struct rendezvous_root *host)
 static void await_late(struct rendezvous_root *host, double deadline)
 {
     double until = min_double(coll__now() + LATE_TIME, deadline);
+    struct coll__ended ended = host->ended;
 
     while (host->fault[0] && is_any_unseen(host) && !look_at_origin(host) &&
            !await_change(host, until))
-        ;
+        look_for_ended(host, &ended);
 }
 
 /* Stop listening: no more ranks are to come; lock held. */

@@ -34,7 +34,12 @@ struct rendezvous_table {
     unsigned char *marks; /* [size] of MARK_* */
 };
 
-enum { MARK_CAME = 1, MARK_BLOCK = 2, MARK_SERVED = 4 };
+enum {
+    MARK_CAME = 1,
+    MARK_BLOCK = 2,
+    MARK_SERVED = 4,
+    MARK_ENDED = 8 /* it will not come */
+};
 
 enum tcp_say { SAY_NOTHING, SAY_WELCOME, SAY_PARENT, SAY_AGAIN };
 

@@ -7,19 +7,61 @@
  * The process that collrun started first as this rank kills itself in this step.
  *
  * If GATE is set, newcomers join once that file exists; newcomer 1 kills itself while it
- * waits, and newcomer 2 makes the file.  If END is set, the loop goes on until that file
- * exists.
+ * waits, and newcomer 2 makes the file.  If ALL is set, newcomers join once there are enough
+ * of them for SIZE ranks.  If END is set, the loop goes on until that file exists.
+ *
+ * If MEETING is "dies" or "stops", that is what newcomer 1 does when it has been let in and
+ * is about to meet the ranks.
  */
 #include "include/coll/coll.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Is this newcomer 1? */
+static int is_first_newcomer(void)
+{
+    const char *newcomer = getenv("COLLRUN_NEWCOMER");
+
+    return newcomer && !strcmp(newcomer, "1");
+}
+
+/* Is this an address where ranks listen, and not that of the lobby? */
+static int is_of_ranks(const struct sockaddr *addr)
+{
+    const char *lobby = getenv("COLLRUN_LOBBY");
+    int port = addr->sa_family == AF_INET
+                   ? ntohs(((const struct sockaddr_in *)addr)->sin_port)
+               : addr->sa_family == AF_INET6
+                   ? ntohs(((const struct sockaddr_in6 *)addr)->sin6_port)
+                   : 0;
+
+    return port && lobby && atoi(strrchr(lobby, ':') + 1) != port;
+}
+
+/* Instead of libc's. */
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    const char *meeting = getenv("MEETING");
+    static atomic_int has_met;
+
+    if (meeting && is_first_newcomer() && is_of_ranks(addr) &&
+        !atomic_exchange(&has_met, 1)) {
+        fprintf(stderr, "process %d meets the ranks\n", (int)getpid());
+        raise(strcmp(meeting, "stops") ? SIGKILL : SIGSTOP);
+    }
+    return (int)syscall(SYS_connect, fd, addr, len);
+}
 
 struct loop {
     struct coll_comm *comm;
@@ -75,8 +117,11 @@ static int grow(struct loop *loop, int n)
     struct coll_comm *grown;
     int status = coll_comm_grow(loop->comm, n, NULL, &grown);
 
-    if (status)
+    if (status) {
+        fprintf(stderr, "rank %d: no growth: %s\n", coll_comm_rank(loop->comm),
+                coll_last_error());
         return coll_comm_async_error(loop->comm);
+    }
     replace(loop, grown);
     return share(loop);
 }
@@ -87,11 +132,13 @@ static int ask(const struct loop *loop, int32_t *n)
     const char *gate = getenv("GATE"), *end_file = getenv("END");
     int n_waiting = 0, status = COLL_OK;
 
+    *n = 0;
     if (is_root(loop) && (!gate || !access(gate, F_OK)))
         status = coll_comm_waiting(loop->comm, &n_waiting);
     if (status)
         end(loop, "waiting", status);
-    *n = n_waiting;
+    if (!getenv("ALL") || coll_comm_size(loop->comm) + n_waiting >= loop->want)
+        *n = n_waiting;
     if (loop->step >= loop->n_steps &&
         coll_comm_size(loop->comm) == loop->want &&
         (!end_file || !access(end_file, F_OK)))
@@ -142,7 +189,7 @@ static int join(struct loop *loop)
     const char *newcomer = getenv("COLLRUN_NEWCOMER"), *gate = getenv("GATE");
     int status;
 
-    if (gate && newcomer && !strcmp(newcomer, "1"))
+    if (gate && is_first_newcomer())
         alarm(1);
     else if (gate && newcomer)
         close(open(gate, O_CREAT | O_WRONLY, 0600));

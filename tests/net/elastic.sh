@@ -7,7 +7,7 @@
 hosts_up 3
 collrun=$PWD/tools/collrun
 loop=$PWD/tests/launch/elastic_loop
-unset COLL_JOB_SECRET GATE END
+unset COLL_JOB_SECRET GATE ALL MEETING END
 
 # elastic JOB PORT N OPTION... -- STEPS SIZE [RANK:STEP]...: the loop, 2 ranks on each of
 # the first N hosts.
@@ -49,6 +49,17 @@ ranks_die() {
     all_ended
     judge "fewer than --min-np are left on two hosts" few all_say few \
         'the job ends: the ranks left are [23], fewer than --min-np 4' 1 '^status 137' 2
+}
+
+a_newcomer_dies() {
+    export MEETING=dies
+    elastic meet 3104 2 --min-np 2 --max-restarts 2 -- 30 4 3:5
+    all_ended
+    unset MEETING
+    judge "a newcomer on another host dies after it is let in" meet all_say meet \
+        'rank [012]: no growth: rank 3, a newcomer, has gone before it joined' 3 \
+        'takes the place of rank 3 (restart 2 of 2)' 1 \
+        'rank 3 of 4 in place . has ended, a newcomer' 1 '^status 0' 2
 }
 
 # ---- hosts vanish
@@ -188,6 +199,26 @@ back() {
         'rank 2 of 3 in place 0 has ended, a newcomer' 1 '^status 0' 1
 }
 
+# The host of a newcomer is cut off after this was let in.
+meet() {
+    list h1:2
+    export MEETING=stops
+    start halt --host-discovery-script "$dir/hosts" -x MEETING --min-np 2 -- 10 3
+    await 60 has_line 'all have begun' halt
+    list h1:2 h3:1
+    await 60 has_line 'meets the ranks' halt
+    cut_off
+    await 60 has_line 'no growth' halt
+    list h1:2 h2:1
+    all_ended
+    unset MEETING
+    "$net/hosts" link "$folder" h3 up
+    judge "the host of a newcomer is cut off after it is let in" halt all_say halt \
+        'the 1 rank of node . (.*) is done without' 1 \
+        'rank [01]: no growth: rank 2, a newcomer, has gone before it joined' 2 \
+        'rank 2 of 3 in place . has ended, a newcomer' 1 '^status 0' 1
+}
+
 # wrong PATTERN STATUS OPTION...: collrun says so at once.
 wrong() {
     pattern=$1 status=$2
@@ -225,11 +256,13 @@ wrongs() {
 }
 
 ranks_die
+a_newcomer_dies
 vanish "a host's collrun is killed" killed 3102 kill_collrun
 agents
 come
 go
 back
+meet
 wrongs
 vanish "a host is cut off" cut 3103 cut_off
 judge "the host that is cut off ends its ranks" cut grep -q 'node 0 (.*) is gone' "$dir/cut.h3"

@@ -4,7 +4,9 @@
  *
  * DYING_FAULT="die:NAME:N": this process is killed at its N-th call of the function
  * NAME.  "fail:NAME:N": that call returns COLL_ERR_PEER when it is done, as on a rank that
- * learns of a death too early.  The linker's --wrap leads the calls here.
+ * learns of a death too early.  The linker's --wrap leads the calls here.  "connect" is
+ * libc's, which the library calls: a newcomer connects to the launcher, and once it has been
+ * let in to rank 0.
  *
  * DYING_REFILL="WANT:FLOOR": once there are only FLOOR ranks, or fewer, rank 0 lets newcomers
  * in, each time it asks: it waits until there are enough of them for WANT ranks.
@@ -18,7 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Return 1 if this call of the function is to fail; a call that is to die does not
  * return. */
@@ -38,6 +43,12 @@ static int is_due(const char *name)
     if (!strcmp(kind, "die"))
         raise(SIGKILL);
     return 1;
+}
+
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    is_due("connect");
+    return (int)syscall(SYS_connect, fd, addr, len);
 }
 
 #define WRAP(name, parameters, ...)                                            \

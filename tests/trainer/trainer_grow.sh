@@ -39,6 +39,7 @@ one_of_two() {
     whole=$(crc_of)
     all_replaced "$fixed" 0=die:coll_wait:4 1=die:coll_wait:9 0=die:coll_allreduce:2 \
         "1=die:coll_wait:3 n1=die:coll_comm_create_env:1" \
+        "1=die:coll_wait:3 n1=die:connect:2" \
         "1=die:coll_wait:3 n1=die:coll_broadcast:1" \
         "1=die:coll_wait:3 n1=die:coll_broadcast:3" \
         "1=die:coll_wait:3 n1=die:coll_allgather:1" \
@@ -59,6 +60,8 @@ in_a_growth() {
     same 4 "$half 0=fail:coll_comm_grow:1" $fixed
     # shellcheck disable=SC2086
     same 4 "$half 3=fail:coll_comm_grow:1" $fixed
+    # shellcheck disable=SC2086
+    same 4 "$half n1=die:connect:2" $fixed
     for fault in 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=die:coll_comm_agree:2 \
         3=die:coll_comm_agree:2; do
         # shellcheck disable=SC2086
