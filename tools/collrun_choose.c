@@ -14,6 +14,7 @@
 struct choice {
     const char *option, *text;
     int is_include;
+    const char *from; /* the option that has named the hosts */
 };
 
 static struct host *find(struct hosts *hosts, const char *name)
@@ -68,8 +69,8 @@ static int mark(const struct choice *choice, struct hosts *hosts, char *part)
     int rc = 0;
 
     if (!host) {
-        complain("%s %s: there is no host \"%s\" in --host%s", choice->option,
-                 choice->text, name, hosts->text ? "s" : "file");
+        complain("%s %s: there is no host \"%s\" in %s", choice->option,
+                 choice->text, name, choice->from);
         return -1;
     }
     if (!slots)
@@ -115,11 +116,13 @@ static int keep_slots(struct host *host, int is_include)
 
 int hosts_choose(const struct options *options, struct hosts *hosts)
 {
-    struct choice choice = {"--include", options->include, 1};
+    const char *from = options->hostfile ? "--hostfile" : "--hosts";
+    struct choice choice = {"--include", options->include, 1, from};
+    struct host host;
     int n = 0;
 
     if (options->exclude)
-        choice = (struct choice){"--exclude", options->exclude, 0};
+        choice = (struct choice){"--exclude", options->exclude, 0, from};
     if (!choice.text)
         return 0;
     if (mark_all(&choice, hosts))
@@ -129,8 +132,10 @@ int hosts_choose(const struct options *options, struct hosts *hosts)
             complain("out of memory");
             return -1;
         }
-        if (hosts->host[i].n)
-            hosts->host[n++] = hosts->host[i];
+        host = hosts->host[i];
+        hosts->host[i] = hosts->host[n]; /* it is left out */
+        hosts->host[n] = host;
+        n += host.n > 0;
     }
     hosts->n_hosts = n;
     if (!n)

@@ -154,8 +154,10 @@ static struct hosts *parse(struct discovery *d, const struct options *options)
         fclose(file);
     if (hosts && !line)
         return hosts;
-    if (hosts)
-        blame(d, "line %d of what it prints is not HOST or HOST:SLOTS", line);
+    if (!hosts)
+        return NULL;
+    blame(d, "line %d of what it prints is not HOST or HOST:SLOTS", line);
+    hosts_fini(hosts);
     free(hosts);
     return NULL;
 }
@@ -241,6 +243,8 @@ int discovery_begin(struct discovery *d, const struct options *options,
         if (found)
             complain("%s names hosts for %d of %d ranks; more are waited for",
                      d->path, n, need);
+        if (found)
+            hosts_fini(found);
         free(found);
         if (now() >= deadline) {
             complain("--host-discovery-script %s: %s for %d of %d ranks within "

@@ -68,7 +68,7 @@ static void fleet_free(struct fleet *fleet)
     if (!fleet)
         return;
     discovery_close(fleet->discovery);
-    free(fleet->hosts.text);
+    hosts_fini(&fleet->hosts);
     free(fleet);
 }
 
@@ -129,8 +129,12 @@ int fleet_start(struct nodes *nodes)
     int rc = 0;
 
     for (int i = 0; i < hosts->n_hosts && !rc; i++) {
-        nodes->seats[i].host = hosts->host[i].name;
+        nodes->seats[i].host = strdup(hosts->host[i].name);
         nodes->seats[i].n = hosts->host[i].n;
+        if (!nodes->seats[i].host) {
+            complain("out of memory");
+            return -1;
+        }
         rc = i ? start_agent(nodes, i) : 0;
     }
     return rc;
@@ -204,8 +208,10 @@ void fleet_close(struct nodes *nodes)
 
     if (!nodes->fleet)
         return;
-    for (int i = 1; i < nodes->n_nodes; i++)
+    for (int i = 0; i < nodes->n_nodes; i++) {
         agent_close(nodes->seats[i].agent, deadline);
+        free(nodes->seats[i].host);
+    }
     fleet_free(nodes->fleet);
     nodes->fleet = NULL;
 }
@@ -236,13 +242,17 @@ static void add(struct nodes *nodes, const struct host *host)
     int i = nodes->n_nodes;
     struct seat *seats =
         realloc(nodes->seats, (size_t)(i + 1) * sizeof(*seats));
+    char *name = strdup(host->name);
 
-    if (!seats)
-        return; /* the next list may be luckier */
-    nodes->seats = seats;
+    if (seats)
+        nodes->seats = seats;
+    if (!seats || !name) { /* the next list may be luckier */
+        free(name);
+        return;
+    }
     nodes->n_nodes = i + 1;
-    seats[i] = (struct seat){
-        .link.fd = -1, .host = host->name, .n = host->n, .is_done = 1};
+    seats[i] =
+        (struct seat){.link.fd = -1, .host = name, .n = host->n, .is_done = 1};
     complain("%s is a new host, for %d rank%s", host->name, host->n,
              host->n == 1 ? "" : "s");
     if (start_agent(nodes, i))
@@ -280,9 +290,11 @@ void fleet_look(struct nodes *nodes)
     if (!discovery)
         return;
     hosts = discovery_look(discovery, &nodes->fleet->options);
-    if (hosts)
-        compare(nodes, hosts);
-    free(hosts); /* the seats keep the names */
+    if (!hosts)
+        return;
+    compare(nodes, hosts);
+    hosts_fini(hosts);
+    free(hosts);
 }
 
 double fleet_next(const struct nodes *nodes)

@@ -137,22 +137,24 @@ static int read_line(char *line, struct hosts *hosts,
             (strncmp(w, "slots=", 6) || !n))
             return -1;
     }
-    name = strdup(name); /* until the program ends */
-    return name ? add(hosts, name, n, options) : -1;
+    return add(hosts, name, n, options);
 }
 
 int hosts_read_lines(FILE *file, struct hosts *hosts,
                      const struct options *options)
 {
-    char *line = NULL;
     size_t room = 0;
-    int rc = 0, n = 0;
+    ssize_t len = getdelim(&hosts->text, &room, '\0', file);
+    int is_whole = len <= 0 || hosts->text[len - 1]; /* no 0 byte in it */
+    int n = 0;
+    char *rest = len > 0 ? skip_byte_order_mark(hosts->text) : NULL, *line;
 
-    while (!rc && getline(&line, &room, file) >= 0) {
-        rc = read_line(n++ ? line : skip_byte_order_mark(line), hosts, options);
+    while ((line = strsep(&rest, "\n"))) {
+        n++;
+        if (read_line(line, hosts, options))
+            return n;
     }
-    free(line);
-    return rc ? n : 0;
+    return is_whole ? 0 : n;
 }
 
 static int read_file(const char *path, struct hosts *hosts,
@@ -232,4 +234,13 @@ int hosts_read(const struct options *options, struct hosts *hosts)
     if (!rc && hosts->n_hosts)
         rc = hosts_choose(options, hosts);
     return rc ? rc : hosts_cut(hosts, options);
+}
+
+void hosts_fini(struct hosts *hosts)
+{
+    for (int i = 0; i < MAX_HOSTS; i++) { /* also those that were left out */
+        free(hosts->host[i].slots);
+        free(hosts->host[i].is_marked);
+    }
+    free(hosts->text);
 }

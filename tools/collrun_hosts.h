@@ -31,7 +31,11 @@ struct hosts {
  */
 int hosts_read(const struct options *options, struct hosts *hosts);
 
-/* Read lines of a host file; 0, or the number of the line that is wrong. */
+/* Free what the list holds, also after an error. */
+void hosts_fini(struct hosts *hosts);
+
+/* Read the lines of a host file into *hosts, which is zero; 0, or the number of the line
+ * that is wrong. */
 int hosts_read_lines(FILE *file, struct hosts *hosts,
                      const struct options *options);
 

@@ -53,7 +53,7 @@ struct seat {
     int is_gone;    /* its node was lost, or could not be started */
     int has_come, is_new; /* is_new: the job does not know of it yet */
     int is_unlisted;      /* nothing more is to be started there */
-    const char *host;     /* with a fleet, the host's name */
+    char *host;           /* with a fleet, the host's name; malloc()ed */
     struct agent *agent;  /* what started the collrun there, or NULL */
 };
 

@@ -124,5 +124,8 @@ int place_find(struct job *job, const struct options *options)
         if (status || job->nodes->order.node)
             return status;
     }
-    return judge_limits(job);
+    status = judge_limits(job);
+    if (status)
+        nodes_close(job->nodes);
+    return status;
 }
