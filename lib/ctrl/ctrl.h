@@ -160,6 +160,18 @@ int coll__ctrl_exchange_end(struct coll__ctrl *ctrl, void *out, double until,
 int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
                      double timeout);
 
+/* End the making of a group: agree that all ranks have come here.  Collective, once, before
+ * other agreements.  A rank that gives the group up does not call it, but leaves.
+ *
+ * Result:    COLL_OK on every rank that returns, or on none, but for a rank whose wait has
+ *            ended by the deadline: it counts as dead.
+ * Errors:    The status with which the group has failed; COLL_ERR_PEER: a rank has died or
+ *            left; COLL_ERR_TIMEOUT: a rank has neither come nor left in time.  Logged; now
+ *            leave, too.
+ * Cost:      an agreement.
+ */
+int coll__ctrl_confirm(struct coll__ctrl *ctrl, double timeout);
+
 /* Return the number of the last agreement, the same on every rank that returned from it. */
 uint32_t coll__ctrl_agreed(struct coll__ctrl *ctrl);
 

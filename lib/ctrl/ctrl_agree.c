@@ -417,15 +417,6 @@ static int agree_alone(uint64_t *dead)
     return COLL_OK;
 }
 
-static int fail_late(const struct coll__ctrl *ctrl, double timeout)
-{
-    log_error("boot",
-              "an agreement did not end within %g s on rank %d: all living "
-              "ranks must call it",
-              timeout, ctrl->rank);
-    return COLL_ERR_TIMEOUT;
-}
-
 static int fail_expelled(const struct coll__ctrl *ctrl)
 {
     log_error("boot",
@@ -435,19 +426,18 @@ static int fail_expelled(const struct coll__ctrl *ctrl)
     return COLL_ERR_PEER;
 }
 
-int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
-                     double timeout)
+/* Take part in an agreement, whose result is kept then.  COLL_ERR_TIMEOUT: it is late;
+ * COLL_ERR_PEER: this rank is taken for dead, logged. */
+static int take_part(struct coll__ctrl *ctrl, uint64_t flags, double timeout)
 {
     struct ctrl_agreement *a = ctrl->agreement;
     double deadline = coll__now() + timeout;
     int status = COLL_OK;
 
-    if (ctrl->size == 1)
-        return agree_alone(dead);
     coll__reactor_lock();
     if (a->n_entered == a->n_returned) {
         a->n_entered++;
-        coll__agree_enter(a->rule, *flags);
+        coll__agree_enter(a->rule, flags);
         coll__reactor_defer(&a->task);
     }
     while (a->n_decided < a->n_entered && !coll__agree_is_expelled(a->rule) &&
@@ -456,13 +446,74 @@ int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
     if (a->n_decided == a->n_entered) {
         status = COLL_OK;
         a->n_returned = a->n_entered;
+    } else if (!status) {
+        status = fail_expelled(ctrl);
+    }
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_agree(struct coll__ctrl *ctrl, uint64_t *flags, uint64_t *dead,
+                     double timeout)
+{
+    const struct ctrl_agreement *a = ctrl->agreement;
+    int status;
+
+    if (ctrl->size == 1)
+        return agree_alone(dead);
+    status = take_part(ctrl, *flags, timeout);
+    if (status == COLL_OK) {
         *flags = a->flags;
         memcpy(dead, a->dead,
                (size_t)coll__set_words(ctrl->size) * sizeof(*dead));
-    } else {
-        status = status ? fail_late(ctrl, timeout) : fail_expelled(ctrl);
+    } else if (status == COLL_ERR_TIMEOUT) {
+        log_error("boot",
+                  "an agreement did not end within %g s on rank %d: all living "
+                  "ranks must call it",
+                  timeout, ctrl->rank);
     }
+    return status;
+}
+
+/* A rank has died or left, so the group is of no use: say why. */
+static int fail_incomplete(struct coll__ctrl *ctrl)
+{
+    int status;
+
+    coll__reactor_lock();
+    status = ctrl->failure.status ? ctrl->failure.status : COLL_ERR_PEER;
+    log_error("boot", "%s",
+              ctrl->failure.status ? ctrl->failure.text
+                                   : "a rank died while the group was formed");
     coll__reactor_unlock();
+    return status;
+}
+
+static int is_empty(const uint64_t *set, int size)
+{
+    uint64_t any = 0;
+
+    for (int i = 0; i < coll__set_words(size); i++)
+        any |= set[i];
+    return !any;
+}
+
+int coll__ctrl_confirm(struct coll__ctrl *ctrl, double timeout)
+{
+    int status;
+
+    if (ctrl->size == 1)
+        return COLL_OK;
+    if (coll__ctrl_status(ctrl))
+        return fail_incomplete(ctrl);
+    status = take_part(ctrl, 0, timeout);
+    if (status == COLL_ERR_TIMEOUT)
+        log_error("boot",
+                  "rank %d has joined, but not all others within %g s; is one "
+                  "of them stopped?",
+                  ctrl->rank, timeout);
+    if (status == COLL_OK && !is_empty(ctrl->agreement->dead, ctrl->size))
+        status = fail_incomplete(ctrl);
     return status;
 }
 

@@ -195,6 +195,78 @@ START_TEST(who_was_too_early_gets_the_same_later)
 }
 END_TEST
 
+/* ---- confirming a group ----------------------------------------------------- */
+
+static int confirm(struct world_rank *w)
+{
+    struct scene *scene = w->arg;
+    struct coll__ctrl_events events = world_events(&scene->notices[w->rank]);
+    struct result *result = &scene->results[w->rank][0];
+    struct coll__ctrl *ctrl;
+    pthread_t thread;
+
+    if (world_open(w, &events, TIMEOUT, &ctrl))
+        return 1;
+    atomic_fetch_add(&scene->n_ready, 1);
+    await_all(&scene->n_ready, w->size);
+    if (scene->is_victim[w->rank] && pthread_create(&thread, NULL, fall, w))
+        return 1;
+    result->flags = coll__ctrl_confirm(ctrl, TIMEOUT) == COLL_OK;
+    atomic_store(&result->is_known, 1);
+    if (scene->is_victim[w->rank])
+        pthread_join(thread, NULL);
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+    return 0;
+}
+
+START_TEST(all_confirm_a_group_or_none)
+{
+    for (unsigned seed = 0; seed < 20; seed++) {
+        struct scene *scene = world_shared(sizeof(*scene));
+        int size = 1 + (int)seed % 9, n_known = 0, n_confirmed = 0;
+
+        scene->seed = seed;
+        scene->is_victim[seed % (unsigned)size] = size > 1;
+        ck_assert_int_eq(world_forks(size, confirm, scene), size > 1);
+        for (int r = 0; r < size; r++) {
+            n_known += atomic_load(&scene->results[r][0].is_known);
+            n_confirmed += (int)scene->results[r][0].flags;
+        }
+        ck_assert(n_confirmed == 0 || n_confirmed == n_known);
+        ck_assert(n_confirmed == 1 || size > 1);
+    }
+}
+END_TEST
+
+/* The last rank comes when the others have waited for it in vain. */
+static int confirm_late(struct world_rank *w)
+{
+    struct scene *scene = w->arg;
+    struct coll__ctrl_events events = world_events(&scene->notices[w->rank]);
+    int is_last = w->rank == w->size - 1, rc;
+    struct coll__ctrl *ctrl;
+
+    if (world_open(w, &events, TIMEOUT, &ctrl))
+        return 1;
+    atomic_fetch_add(&scene->n_ready, 1);
+    await_all(&scene->n_ready, w->size);
+    if (is_last)
+        await_all(&scene->n_gone, w->size - 1);
+    rc = coll__ctrl_confirm(ctrl, is_last ? TIMEOUT : 0.01);
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+    atomic_fetch_add(&scene->n_gone, 1);
+    return is_last ? rc != COLL_ERR_PEER : rc == COLL_OK;
+}
+
+START_TEST(who_confirms_too_late_finds_the_others_gone)
+{
+    for (int size = 2; size <= 6; size++)
+        ck_assert_int_eq(
+            world_forks(size, confirm_late, world_shared(sizeof(struct scene))),
+            0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ctrl_agree");
@@ -203,5 +275,7 @@ int main(void)
     tcase_add_test(cases, the_living_agree);
     tcase_add_loop_test(cases, the_survivors_agree, 0, 4);
     tcase_add_test(cases, who_was_too_early_gets_the_same_later);
+    tcase_add_test(cases, all_confirm_a_group_or_none);
+    tcase_add_test(cases, who_confirms_too_late_finds_the_others_gone);
     return suite_run(suite);
 }
