@@ -479,7 +479,8 @@ int coll_unique_id_free(const struct coll_unique_id *id);
  *
  * Shapes:    0 <= rank < nranks.  Every rank passes the same nranks and id, and
  *            another rank.  config may be NULL for the defaults.
- * Result:    *comm is ready for operations.
+ * Result:    *comm is ready for operations.  Either every rank that returns gets
+ *            it, or every one gets an error, also when ranks die meanwhile.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
  *            read during the call only.
  * Errors:    On an error *comm is untouched.
@@ -487,6 +488,9 @@ int coll_unique_id_free(const struct coll_unique_id *id);
  *            COLL_ERR_NOMEM: there is not enough memory.
  *            COLL_ERR_BOOTSTRAP: a rank did not join within the deadline, or
  *            could not prove that it knows the secret.
+ *            COLL_ERR_PEER: a rank died meanwhile.
+ *            COLL_ERR_TIMEOUT: a rank joined, but did not finish within the deadline.
+ *            The others take a rank that returns this for dead.
  *            COLL_ERR_TRANSPORT: no transport connects two of the ranks.
  *            COLL_ERR_MISMATCH: the ranks have different settings.
  * Threads:   Any.  Several threads may create communicators at once.
@@ -527,7 +531,7 @@ int coll_comm_handle(struct coll_handle *handle);
  * Shapes:    handles has nranks entries; every rank passes the same ones, and as
  *            rank the place of its own.  uuid names the group: every rank passes
  *            the same one, and the process handles[0] uses each only once.
- * Result:    *comm is ready for operations.
+ * Result:    As coll_comm_create(): *comm on every rank, or an error on every rank.
  * Ownership: handles and config are only read during the call.  *comm is the
  *            caller's, to end with coll_comm_destroy().
  * Errors:    As coll_comm_create().
@@ -553,7 +557,7 @@ int coll_comm_create_handles(struct coll_comm **comm, int nranks,
  * what they get.  It may be called again if a rank or another newcomer died meanwhile.
  *
  * Shapes:    config may be NULL for the defaults.
- * Result:    *comm is ready for operations.
+ * Result:    As coll_comm_create(): *comm on every rank, or an error on every rank.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
  *            read during the call only.
  * Errors:    As coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error for a
@@ -636,7 +640,7 @@ struct coll_oob {
  *
  * Shapes:    oob describes this rank and the exchange.  config may be NULL for
  *            the defaults.
- * Result:    *comm is ready for operations.
+ * Result:    As coll_comm_create(): *comm on every rank, or an error on every rank.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  oob and
  *            config are read, and allgather is called, during the call only.
  * Errors:    As coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error when
@@ -810,7 +814,8 @@ int coll_comm_agree(struct coll_comm *comm, uint64_t *flags);
  * Result:    *rest has the same ranks everywhere, in the order of their ranks in
  *            comm, without any that a caller knew to be dead.  It has comm's
  *            configuration and does not depend on comm, which is to be
- *            destroyed.
+ *            destroyed.  Either every rank that returns gets it, or every one gets
+ *            an error, also when ranks die meanwhile.
  * Ownership: *rest is the caller's, to end with coll_comm_destroy().
  * Errors:    On an error *rest is untouched.
  *            COLL_ERR_INVALID: an argument is wrong, or operations run and flags
@@ -859,9 +864,11 @@ int coll_comm_waiting(struct coll_comm *comm, int *n);
  *            up, whatever it returns.
  * Result:    *grown has the ranks of comm by their numbers there, and then the
  *            newcomers.  It has comm's configuration and does not depend on comm.
+ *            Either every rank and newcomer that returns gets it, or every one gets
+ *            an error, also when some die meanwhile.
  * Ownership: *grown is the caller's, to end with coll_comm_destroy().
  * Errors:    On an error *grown is untouched, and comm is as good as before unless
- *            one of its ranks died.
+ *            one of its ranks died, or did not call.
  *            COLL_ERR_INVALID: a rank passed a wrong argument.  All ranks of comm get
  *            this error.
  *            COLL_ERR_BOOTSTRAP: fewer newcomers wait at the launcher, one of these died
@@ -869,6 +876,8 @@ int coll_comm_waiting(struct coll_comm *comm, int *n);
  *            COLL_ERR_PEER: a rank of comm died, or a newcomer that had come.
  *            All know of these deaths within about a second, and the other newcomers
  *            get an error, too.
+ *            COLL_ERR_TIMEOUT: a rank of comm did not call within comm's timeout, and
+ *            comm has failed; or as coll_comm_create().
  *            Others: as coll_comm_create(), and those that comm has failed with.
  * Threads:   One caller at a time a communicator.
  * Cost:      An exchange among the ranks of comm, and coll_comm_create().

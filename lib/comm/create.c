@@ -3,8 +3,10 @@
  *
  * The steps: bootstrap (who is there?), control connections, after which the bootstrap
  * is closed, one exchange of each rank's place and settings, transports.  A rank that
- * fails on the way aborts, so that the others do not wait for it.  destroy.c has the
- * end.
+ * fails on the way aborts, so that the others do not wait for it.  At the end the ranks
+ * agree that all have come so far: so either all get the communicator or none does,
+ * whoever dies.  Parts of a communicator do without that (shrink.c has an agreement of its
+ * own).  destroy.c has the end.
  */
 #include "lib/comm/create.h"
 #include "lib/boot/boot.h"
@@ -381,6 +383,8 @@ static int finish(struct coll_comm *comm, int rc,
         rc = coll__ctrl_settle(comm->ctrl);
     if (rc == COLL_OK)
         rc = coll__attachments_step(LIFE_SETTLE, comm);
+    if (rc == COLL_OK && !options->parent)
+        rc = coll__ctrl_confirm(comm->ctrl, comm->timeout);
     if (rc)
         goto fail_ctrl;
     coll__records_add(comm);

@@ -6,6 +6,7 @@
 #include "tests/support/world.h"
 
 #include <check.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -36,37 +37,48 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 
 /* ---- growing -------------------------------------------------------------- */
 
-/* The last two ranks come later, or (arg) one of them does not. */
+/* Grow by the last two ranks, or by the last one alone, which waits shortly then. */
+static int attempt(struct world_rank *me, struct coll_comm *all,
+                   struct coll_comm *comm, int is_one_absent,
+                   struct coll_comm **grown)
+{
+    struct coll_config config = {.size = sizeof(config),
+                                 .timeout = is_one_absent ? 1 : DEADLINE};
+    int n_old = me->size - 2, rc = COLL_OK;
+    struct coll_unique_id id;
+
+    if (!me->rank)
+        rc = coll_get_unique_id(&id);
+    if (!rc)
+        rc = coll_broadcast(&id, &id, sizeof(id), COLL_U8, 0, all, NULL);
+    world_hurry(comm, config.timeout);
+    if (!rc && me->rank < n_old)
+        rc = coll_comm_grow(comm, 2, me->rank ? NULL : &id, grown);
+    else if (!rc && me->rank == n_old && is_one_absent)
+        rc = COLL_ERR_BOOTSTRAP;
+    else if (!rc)
+        rc = coll_comm_create(grown, me->size, &id, me->rank, &config);
+    world_hurry(comm, DEADLINE);
+    return rc;
+}
+
+/* The last two ranks come later; before that (arg) one of them does not come. */
 static int grow(struct world_rank *me)
 {
     struct scene *scene = me->arg;
     struct coll_comm *all = world_join(me), *comm = NULL, *grown = NULL;
     int n_old = me->size - 2, is_new = me->rank >= n_old;
-    struct coll_unique_id id;
-    int rc;
 
     WORLD_CHECK(me, all);
     WORLD_CHECK(me, !coll_comm_split(all, is_new, 0, &comm));
-    if (!me->rank)
-        WORLD_CHECK(me, !coll_get_unique_id(&id));
-    WORLD_CHECK(me,
-                !coll_broadcast(&id, &id, sizeof(id), COLL_U8, 0, all, NULL));
-    world_hurry(comm, scene->victims ? 1 : DEADLINE);
-    if (!is_new)
-        rc = coll_comm_grow(comm, 2, me->rank ? NULL : &id, &grown);
-    else if (scene->victims && me->rank == n_old)
-        rc = COLL_ERR_BOOTSTRAP;
-    else
-        rc = coll_comm_create(
-            &grown, me->size, &id, me->rank,
-            &(struct coll_config){.size = sizeof(struct coll_config),
-                                  .timeout = scene->victims ? 1 : 0});
-    world_hurry(comm, DEADLINE);
-    WORLD_CHECK(me, rc == (scene->victims ? COLL_ERR_BOOTSTRAP : COLL_OK));
-    if (rc == COLL_OK)
-        WORLD_CHECK(me, coll_comm_rank(grown) == me->rank &&
-                            world_sum_is(grown, me->size) &&
-                            !coll_comm_destroy(grown));
+    if (scene->victims)
+        WORLD_CHECK(me,
+                    attempt(me, all, comm, 1, &grown) == COLL_ERR_BOOTSTRAP &&
+                        !grown && world_sum_is(comm, is_new ? 2 : n_old));
+    WORLD_CHECK(me, !attempt(me, all, comm, 0, &grown));
+    WORLD_CHECK(me, coll_comm_rank(grown) == me->rank &&
+                        world_sum_is(grown, me->size) &&
+                        !coll_comm_destroy(grown));
     WORLD_CHECK(me, world_sum_is(comm, is_new ? 2 : n_old));
     WORLD_CHECK(me, !coll_comm_destroy(comm) && !coll_comm_destroy(all));
     return 0;
@@ -78,7 +90,7 @@ START_TEST(newcomers_join)
 }
 END_TEST
 
-START_TEST(who_does_not_come_leaves_the_old_one_good)
+START_TEST(who_did_not_come_can_come_to_the_next_growth)
 {
     ck_assert_int_eq(world_fork(5, grow, new_scene(1), DEADLINE), 0);
 }
@@ -162,13 +174,149 @@ START_TEST(a_death_among_the_old_ranks_ends_a_growth)
 }
 END_TEST
 
+/* ---- other calls beside a growth ------------------------------------------------ */
+
+/* Rank 1 shrinks while the others grow: without an abort (arg) both wait until the deadline. */
+static int shrink_beside(struct world_rank *me)
+{
+    int is_late = ((struct scene *)me->arg)->victims != 0, is_first = 1, rc;
+    struct coll_comm *comm = world_join(me), *other;
+    struct coll_unique_id id;
+
+    WORLD_CHECK(me, comm && (me->rank || !coll_get_unique_id(&id)));
+    world_hurry(comm, is_late ? 1 : DEADLINE);
+    if (me->rank != 1)
+        EXPECT(me, coll_comm_grow(comm, 1, me->rank ? NULL : &id, &other),
+               is_late ? COLL_ERR_TIMEOUT : COLL_ERR_ABORTED,
+               is_late ? "rank 1" : "is shrunk");
+    do {
+        rc = coll_comm_shrink(comm, NULL, 0, is_late ? 0 : COLL_SHRINK_ABORT,
+                              &other);
+        world_hurry(comm, DEADLINE);
+    } while (rc == COLL_ERR_TIMEOUT && is_first--);
+    WORLD_CHECK(me, !rc && world_sum_is(other, me->size));
+    coll_comm_destroy(comm);
+    WORLD_CHECK(me, !coll_comm_destroy(other));
+    return 0;
+}
+
+START_TEST(a_shrink_of_one_rank_fails_the_growth_of_the_others)
+{
+    ck_assert_int_eq(
+        world_fork(4, shrink_beside, new_scene((unsigned)_i), DEADLINE), 0);
+}
+END_TEST
+
+/* ---- death at any moment of a growth ------------------------------------------- */
+
+static atomic_int n_left; /* sends, up to this rank's death; 0: it lives */
+
+/* Instead of libc's. */
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+    if (atomic_load(&n_left) && atomic_fetch_sub(&n_left, 1) == 1)
+        raise(SIGKILL);
+    return syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
+}
+
+/* A rank dies at its n-th send of a growth, or, if there are fewer, after the growth. */
+struct death {
+    int victim, n;
+    atomic_int n_sent; /* by the victim, if it lived to the end */
+    atomic_int
+        outcome; /* of the first rank that returned: GROWN, FAILED or 0 */
+};
+
+enum { GROWN = 1, FAILED = 2 };
+
+static int is_as_elsewhere(struct death *death, int rc)
+{
+    int mine = rc ? FAILED : GROWN, first = 0;
+
+    return atomic_compare_exchange_strong(&death->outcome, &first, mine) ||
+           first == mine;
+}
+
+/* The survivors of a communicator go on. */
+static int go_on(struct world_rank *me, struct coll_comm *comm, int n_dead)
+{
+    int size = coll_comm_size(comm);
+    struct coll_comm *rest = comm;
+
+    if (n_dead) {
+        WORLD_CHECK(me,
+                    !coll_comm_shrink(comm, NULL, 0, COLL_SHRINK_ABORT, &rest));
+        coll_comm_destroy(comm);
+    }
+    WORLD_CHECK(me, world_sum_is(rest, size - n_dead));
+    WORLD_CHECK(me, !coll_comm_destroy(rest));
+    return 0;
+}
+
+static int grow_and_die(struct world_rank *me)
+{
+    struct death *death = me->arg;
+    int n_old = me->size - 2, is_new = me->rank >= n_old, rc;
+    struct coll_comm *comm, *grown;
+    struct coll_unique_id id;
+
+    if (part(me, n_old, &comm, &id))
+        return 1;
+    world_meet(me);
+    if (me->rank == death->victim)
+        atomic_store(&n_left, death->n);
+    rc = is_new ? coll_comm_create(&grown, me->size, &id, me->rank, NULL)
+                : coll_comm_grow(comm, 2, me->rank ? NULL : &id, &grown);
+    if (me->rank == death->victim) {
+        atomic_store(&death->n_sent, death->n - atomic_load(&n_left));
+        raise(SIGKILL);
+    }
+    WORLD_CHECK(me, is_as_elsewhere(death, rc));
+    if (rc)
+        return go_on(me, comm, is_new == (death->victim >= n_old));
+    coll_comm_destroy(comm);
+    return go_on(me, grown, 1);
+}
+
+/* Returns the victim's number of sends, if it lived to the end. */
+static int die_at(int victim, int n)
+{
+    struct death *death = mmap(NULL, sizeof(*death), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int n_sent;
+
+    ck_assert_ptr_ne(death, MAP_FAILED);
+    death->victim = victim;
+    death->n = n;
+    ck_assert_int_eq(world_fork(5, grow_and_die, death, DEADLINE), 1);
+    n_sent = atomic_load(&death->n_sent);
+    munmap(death, sizeof(*death));
+    return n_sent;
+}
+
+/* _i: the victim.  A newcomer has come to the rendezvous: before that nobody knows it. */
+START_TEST(all_ranks_have_a_grown_communicator_or_none)
+{
+    int first = _i < 3 ? 1 : 4, n_sends;
+
+    setenv("COLL_TIMEOUT", "1000", 1); /* nobody waits for a deadline */
+    n_sends = die_at(_i, INT_MAX);
+    for (int n = first; n <= n_sends; n++)
+        die_at(_i, n);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("grow");
     TCase *cases = suite_case(suite, "grow", 60);
 
     tcase_add_test(cases, newcomers_join);
-    tcase_add_test(cases, who_does_not_come_leaves_the_old_one_good);
+    tcase_add_test(cases, who_did_not_come_can_come_to_the_next_growth);
     tcase_add_loop_test(cases, a_death_among_the_old_ranks_ends_a_growth, 0, 7);
+    tcase_add_loop_test(
+        cases, a_shrink_of_one_rank_fails_the_growth_of_the_others, 0, 2);
+    tcase_add_loop_test(cases, all_ranks_have_a_grown_communicator_or_none, 0,
+                        5);
     return suite_run(suite);
 }

@@ -223,8 +223,10 @@ static int come_early(struct world_rank *me)
 {
     struct scene *scene = me->arg;
     struct coll_comm *comm = world_join(me), *rest;
+    uint32_t n_agreed;
 
     WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
+    n_agreed = coll__ctrl_agreed(world_ctrl(comm));
     if (me->rank) {
         while (!atomic_load(&scene->n_ready))
             usleep(200);
@@ -234,7 +236,7 @@ static int come_early(struct world_rank *me)
                "an agreement did not end");
         world_hurry(comm, DEADLINE);
         atomic_store(&scene->n_ready, 1);
-        while (!coll__ctrl_agreed(world_ctrl(comm)))
+        while (coll__ctrl_agreed(world_ctrl(comm)) == n_agreed)
             usleep(200);
         usleep(20000); /* they ask for their connections now */
     }
