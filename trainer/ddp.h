@@ -64,7 +64,6 @@ struct ddp {
     int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
-    int has_agreed; /* the ranks know that they do not go on in a larger one */
     struct ddp_config config;
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */

@@ -2,10 +2,9 @@
 /* ddp_ranks.c - which ranks there are: they join, some die, and newcomers take their
  * places.
  *
- * A growth may fail on some ranks alone, and others may not know of it, since they have seen
- * a rank die before.  So whoever is to leave a communicator first agrees with the others:
- * either all have a larger one and go on in it, or all shrink this one.  Newcomers that are
- * then left alone end, and the launcher starts others.
+ * A growth gives all ranks a larger communicator, or none of them.  In the second case they
+ * shrink the one that they have, with those that have seen a rank die before.  Newcomers
+ * that could not join end, and the launcher starts others.
  */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
@@ -120,31 +119,11 @@ int ddp_waiting(struct ddp *d)
     return n;
 }
 
-/* Return 1 if all ranks that live have a new communicator.  Every rank calls it once before
- * it leaves its communicator, whether it knows of a growth or not. */
-static int is_made_by_all(struct ddp *d, int is_made)
-{
-    uint64_t made;
-    int st = COLL_ERR_TIMEOUT;
-
-    if (!is_made)
-        coll_comm_abort(d->comm, "not all ranks can go on");
-    /* a growth of other ranks may take until its deadline: then again */
-    for (int i = 0; i < 2 && st == COLL_ERR_TIMEOUT; i++) {
-        made = (uint64_t)is_made;
-        st = coll_comm_agree(d->comm, &made);
-    }
-    d->has_agreed = 1;
-    return !st && made;
-}
-
 int ddp_shrink(struct ddp *d)
 {
     struct coll_comm *rest;
 
     ddp_drop_buckets(d);
-    if (!d->has_agreed)
-        is_made_by_all(d, 0);
     if (ddp__check(
             d, coll_comm_shrink(d->comm, NULL, 0, COLL_SHRINK_ABORT, &rest))) {
         d->has_lost = 0;
@@ -156,21 +135,15 @@ int ddp_shrink(struct ddp *d)
 
 int ddp_grow(struct ddp *d, int n)
 {
-    struct coll_comm *grown = NULL;
-    int status;
+    struct coll_comm *grown;
 
     ddp_drop_buckets(d);
-    status = coll_comm_grow(d->comm, n, NULL, &grown);
-    if (is_made_by_all(d, status == COLL_OK)) {
-        replace(d, grown);
-        return share_beginning(d);
+    if (ddp__check(d, coll_comm_grow(d->comm, n, NULL, &grown))) {
+        d->has_lost = 1;
+        return -1;
     }
-    if (grown) { /* so that its newcomers end */
-        coll_comm_abort(grown, "not all ranks have joined");
-        coll_comm_destroy(grown);
-    }
-    d->has_failed = d->has_lost = 1;
-    return train_fail_by(CAUSE_RANKS, "%d newcomers could not join", n);
+    replace(d, grown);
+    return share_beginning(d);
 }
 
 /* ---- where they are --------------------------------------------------------- */

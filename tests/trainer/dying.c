@@ -3,10 +3,10 @@
  * wants it.
  *
  * DYING_FAULT="die:NAME:N": this process is killed at its N-th call of the function
- * NAME.  "fail:NAME:N": that call returns COLL_ERR_PEER when it is done, as on a rank that
- * learns of a death too early.  The linker's --wrap leads the calls here.  "connect" is
- * libc's, which the library calls: a newcomer connects to the launcher, and once it has been
- * let in to rank 0.
+ * NAME.  "end:NAME:N": it is killed when that call is done.  "fail:NAME:N": that call returns
+ * COLL_ERR_PEER when it is done, as on a rank that learns of a death too early.  The
+ * linker's --wrap leads the calls here.  "connect" is libc's, which the library calls: a
+ * newcomer connects to the launcher, and once it has been let in to rank 0.
  *
  * DYING_REFILL="WANT:FLOOR": once there are only FLOOR ranks, or fewer, rank 0 lets newcomers
  * in, each time it asks: it waits until there are enough of them for WANT ranks.
@@ -25,12 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Return 1 if this call of the function is to fail; a call that is to die does not
- * return. */
+static char kind[8];
+
+/* Return 1 if this call of the function is to fail, or the last one; a call that is to die
+ * does not return. */
 static int is_due(const char *name)
 {
     const char *fault = getenv("DYING_FAULT");
-    static char kind[8], where[32];
+    static char where[32];
     static int left;
 
     if (!fault)
@@ -51,6 +53,14 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
     return (int)syscall(SYS_connect, fd, addr, len);
 }
 
+/* The fault of a call that is done. */
+static int late_fault(void)
+{
+    if (!strcmp(kind, "end"))
+        raise(SIGKILL);
+    return COLL_ERR_PEER;
+}
+
 #define WRAP(name, parameters, ...)                                            \
     int __real_##name parameters;                                              \
     int __wrap_##name parameters;                                              \
@@ -58,7 +68,7 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
     {                                                                          \
         int is_wrong = is_due(#name), st = __real_##name(__VA_ARGS__);         \
                                                                                \
-        return is_wrong ? COLL_ERR_PEER : st;                                  \
+        return is_wrong ? late_fault() : st;                                   \
     }
 
 WRAP(coll_start, (struct coll_request * request), request)
@@ -85,7 +95,6 @@ WRAP(coll_comm_grow,
      (struct coll_comm * comm, int n_new, const struct coll_unique_id *id,
       struct coll_comm **grown),
      comm, n_new, id, grown)
-WRAP(coll_comm_agree, (struct coll_comm * comm, uint64_t *flags), comm, flags)
 WRAP(coll_comm_create_env,
      (struct coll_comm * *comm, const struct coll_config *config), comm, config)
 WRAP(checkpoint_save,

@@ -52,18 +52,14 @@ one_of_two() {
     all_replaced "$fixed" "1=die:coll_wait:3 0=die:coll_wait:9 n1=die:coll_wait:8"
 }
 
-# Ranks see a growth fail, or die in it: all others know which, and newcomers wait again.
+# Ranks die before a growth, or when it is done.
 in_a_growth() {
     refill 4 2
     half="1=die:model_forward:9 2=die:model_forward:9"
     # shellcheck disable=SC2086
-    same 4 "$half 0=fail:coll_comm_grow:1" $fixed
-    # shellcheck disable=SC2086
-    same 4 "$half 3=fail:coll_comm_grow:1" $fixed
-    # shellcheck disable=SC2086
     same 4 "$half n1=die:connect:2" $fixed
-    for fault in 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=die:coll_comm_agree:2 \
-        3=die:coll_comm_agree:2; do
+    for fault in 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=end:coll_comm_grow:1 \
+        3=end:coll_comm_grow:1; do
         # shellcheck disable=SC2086
         elastic 4 "$half $fault" $fixed
     done
@@ -130,7 +126,7 @@ zero() {
     elastic 4 "1=die:coll_wait:3 3=die:coll_wait:9" --global-batch-size 32 --zero 1
     elastic 4 "1=die:coll_wait:3 3=die:coll_comm_grow:1" --global-batch-size 32 --zero 1
     # when all have come so far, all hold the whole state, and any may die
-    elastic 4 "1=die:coll_wait:3 2=die:coll_comm_agree:2 3=die:coll_comm_agree:2" \
+    elastic 4 "1=die:coll_wait:3 2=end:coll_comm_grow:1 3=end:coll_comm_grow:1" \
         --global-batch-size 32 --zero 1
 }
 
@@ -156,7 +152,7 @@ at_random() {
         BEGIN {
             srand(seed)
             n_names = split("model_forward coll_start coll_wait optim_move " \
-                "coll_allreduce coll_broadcast coll_allgather coll_comm_agree", name, " ")
+                "coll_allreduce coll_broadcast coll_allgather coll_comm_grow", name, " ")
             while (n--) {
                 victim = any(4)
                 for (left = 1 + any(3); left--; victim = (victim + 1) % 4)
