@@ -276,7 +276,8 @@ class Communicator(Operations):
     def grow(self, n: int, id: bytes | None = None) -> Communicator:
         """Make a communicator of these ranks and n newcomers, which get the numbers behind.
 
-        Without an id, on rank 0, of unique_id(), the newcomers wait at the launcher.
+        All of them get it, or all an error.  Without an id, on rank 0, of unique_id(), the
+        newcomers wait at the launcher.
         """
         return cast(Communicator, self._derive(lib.coll_comm_grow, n, id and id_of(id)))
 

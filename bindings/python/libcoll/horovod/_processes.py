@@ -151,21 +151,27 @@ def newcomers() -> int:
 
 
 def _grown(rest: Communicator, may_grow: bool) -> Communicator:
-    """Return a communicator of these ranks and of newcomers, with the usual deadline."""
+    """Return a communicator of these ranks and of newcomers, with the usual deadline.
+
+    All of them get it, or all an error.
+    """
     n = array("i", [rest.waiting() if may_grow and rest.rank == 0 else 0])
     rest.broadcast(n)
     first = _copy(rest)
     if not n[0]:
         return first
     with first:
-        return first.grow(n[0])
+        grown = first.grow(n[0])
+        with contextlib.suppress(Error):  # all have the new one: it knows who has died since
+            first.close()
+    return grown
 
 
 def reset(why: str | None = None) -> None:
     """Go on with the processes that live, and with newcomers; why: after which failure.
 
-    All of them call this.  Whatever dies meanwhile, they agree on each step: all begin with
-    the same ranks.  Process sets end.
+    All of them call this.  Whatever dies meanwhile, all of them take each step or none: so
+    all begin with the same ranks.  Process sets end.
     """
     _end([*_sets.values()], why)
     _sets.clear()
@@ -182,13 +188,9 @@ def reset(why: str | None = None) -> None:
             log.warning("the ranks have to meet again: %s", error)
             rest.abort(str(error))
         may_grow = False
-        if rest.agree(first is not None) and first:
+        if first:
             with contextlib.suppress(HorovodInternalError):
                 _meet(first)
-        elif first:
-            first.abort("another rank has not met the newcomers")
-            with contextlib.suppress(Error):
-                first.close()
     with contextlib.suppress(Error):
         rest.close()
 
