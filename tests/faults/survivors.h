@@ -109,9 +109,12 @@ struct agreed {
 
 #define SURVIVORS_AGREED 1024
 
+enum { GROWTH_DONE = 1, GROWTH_FAILED = 2 };
+
 struct survivors_board {
     struct coll_unique_id id, grow_id;
     atomic_int has_id, has_grow_id, no_growth;
+    atomic_int growth; /* the first rank's outcome; 0: none has returned */
     atomic_int grow_generation, grow_size;
     atomic_uint gone;     /* a set: victims that died, newcomers that ended */
     atomic_uint given_up; /* a set: victims that are stopped and excluded */

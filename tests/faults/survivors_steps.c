@@ -236,10 +236,21 @@ void player_shrink(struct player *p)
 
 /* ---- growing ----------------------------------------------------------------- */
 
+/* Every rank and newcomer that returns from the growth must have got a communicator, or
+ * none. */
+static void compare_growth(struct player *p, int rc)
+{
+    int mine = rc ? GROWTH_FAILED : GROWTH_DONE, first = 0;
+
+    if (!atomic_compare_exchange_strong(&p->board->growth, &first, mine) &&
+        first != mine)
+        player_wrong(p, "another rank has got the opposite of a growth", rc);
+}
+
 int player_grow(struct player *p)
 {
     struct survivors_board *b = p->board;
-    struct coll_comm *grown = NULL;
+    struct coll_comm *grown;
     int rc = COLL_OK;
 
     player_begins(p, PLAY_GROW);
@@ -253,16 +264,10 @@ int player_grow(struct player *p)
         atomic_store(&b->has_grow_id, 1);
     }
     rc = coll_comm_grow(p->comm, p->c->n_new, &b->grow_id, &grown);
-    if (player_agree(p, rc == COLL_OK)) {
+    compare_growth(p, rc);
+    if (rc == COLL_OK)
         player_enter(p, grown);
-        return COLL_OK;
-    }
-    if (grown) {
-        coll_comm_abort(grown, "it is not whole");
-        coll_comm_destroy(grown);
-    }
-    player_shrink(p);
-    return COLL_OK;
+    return rc;
 }
 
 int player_join(struct player *p)
@@ -281,6 +286,7 @@ int player_join(struct player *p)
     size = atomic_load(&b->grow_size);
     rc = coll_comm_create(&comm, size, &b->grow_id,
                           size - p->c->n_new + p->number - p->c->size, &config);
+    compare_growth(p, rc);
     if (rc)
         return rc;
     player_enter(p, comm);
