@@ -315,24 +315,30 @@ static int shrink_slowly(struct world_rank *me, struct coll_comm *comm,
     while (atomic_load(&scene->n_ready) < me->size - 1)
         usleep(200);
     WORLD_CHECK(me, !coll__comm_divide(comm, &part, rest));
+    atomic_fetch_add(&scene->n_ready, 1);
     coll__ctrl_divide_end(ctrl);
     while (atomic_load(&scene->n_told) < me->size - 1)
         usleep(200);
     flags = 1;
-    return coll__ctrl_agree(ctrl, &flags, &dead, DEADLINE) || flags != 1;
+    WORLD_CHECK(me, !coll__ctrl_agree(ctrl, &flags, &dead, DEADLINE));
+    WORLD_CHECK(me, flags == 1);
+    return 0;
 }
 
 static int outwait(struct world_rank *me)
 {
-    int is_last = me->rank == me->size - 1,
-        is_left = ((struct scene *)me->arg)->victims != 0;
+    struct scene *scene = me->arg;
+    int is_last = me->rank == me->size - 1, is_left = scene->victims != 0;
     struct coll_comm *comm = world_join(me), *rest = NULL;
 
     WORLD_CHECK(me, comm && world_sum_is(comm, me->size));
     if (is_last ? shrink_slowly(me, comm, &rest)
                 : shrink_hastily(me, comm, &rest))
         return 1;
-    if (is_left) { /* they give it up */
+    if (is_left) { /* they give it up, once all have made their parts */
+        while (atomic_load(&scene->n_ready) < me->size ||
+               atomic_load(&scene->n_told) < me->size - 1)
+            usleep(200);
         coll_comm_destroy(comm);
         if (is_last)
             coll_comm_destroy(rest);
