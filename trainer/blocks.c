@@ -4,8 +4,6 @@
 #include "trainer/blocks.h"
 #include "trainer/error.h"
 
-#include <string.h>
-
 static int is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
 /* Return how many blocks n images are cut into. */
@@ -48,7 +46,7 @@ int blocks_init(struct blocks *b, const struct device *device, size_t n_params)
 {
     b->device = device;
     while ((size_t)1 << b->n_sums < b->n) {
-        b->sums[b->n_sums] = device->alloc(n_params);
+        b->sums[b->n_sums] = device->alloc(n_params * sizeof(float));
         if (!b->sums[b->n_sums])
             return train_fail("out of memory for the gradients of %zu blocks; "
                               "leave --deterministic out or use more ranks",
@@ -75,5 +73,5 @@ void blocks_add(struct blocks *b, size_t block, float *gradients, size_t at,
     for (; block >> level & 1; level++)
         b->device->add(gradients, b->sums[level] + at, n);
     if (level < b->n_sums)
-        memcpy(b->sums[level] + at, gradients, n * sizeof(*gradients));
+        b->device->copy(b->sums[level] + at, gradients, n * sizeof(*gradients));
 }

@@ -42,8 +42,8 @@ struct blocks {
     int is_shared; /* fewer ranks, or more up to n_all, have the same cut */
     const char *why_not;
     const struct device *device;
-    float *sums[BLOCKS_LEVELS]; /* sums of 1, 2, 4... blocks that wait for
-                                 * another one */
+    float *sums[BLOCKS_LEVELS]; /* of the device: sums of 1, 2, 4... blocks that
+                                 * wait for another one */
     int n_sums;
 };
 
@@ -66,8 +66,8 @@ void blocks_fini(struct blocks *b);
 
 /* Add the gradients [at, at + n) of a block.
  *
- * Shapes:    gradients[n]; the blocks come in order from 0, and each range once
- *            in each block.
+ * Shapes:    gradients[n] of the device; the blocks come in order from 0, and each range
+ *            once in each block.
  * Result:    after the last block, gradients = the sum of all blocks; before,
  *            they are kept for that sum.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* checkpoint.c - save by rename, and check everything that is read. */
 #include "trainer/checkpoint.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
 
@@ -98,6 +99,16 @@ static uint32_t get_crc(const struct image *im)
 
 /* ---- saving ---- */
 
+/* Append n floats of the device: 0 and *end, or -1 with train_error() set. */
+static int put_floats(unsigned char **end, const struct checkpoint *c,
+                      const float *from, size_t n)
+{
+    if (c->device->read(*end, from, n * sizeof(*from)))
+        return -1;
+    *end += n * sizeof(*from);
+    return 0;
+}
+
 static int image_make(struct image *im, const struct checkpoint *c)
 {
     uint64_t words[N_WORDS] = {
@@ -126,10 +137,12 @@ static int image_make(struct image *im, const struct checkpoint *c)
                           "fewer ranks on this machine", im->len);
     p = im->bytes;
     p = mempcpy(p, words, sizeof(words));
-    p = mempcpy(p, c->params, c->n_params * sizeof(float));
-    p = mempcpy(p, c->state, c->n_state * sizeof(float));
-    if (c->n_running)
-        p = mempcpy(p, c->running, c->n_running * sizeof(float));
+    if (put_floats(&p, c, c->params, c->n_params) ||
+        put_floats(&p, c, c->state, c->n_state) ||
+        put_floats(&p, c, c->running, c->n_running)) {
+        free(im->bytes);
+        return -1;
+    }
     crc = image_crc(im);
     memcpy(p, &crc, sizeof(crc));
     return 0;
@@ -277,31 +290,35 @@ static void prune(const char *dir, uint64_t newest, size_t keep)
     closedir(folder);
 }
 
-static int is_finite(const struct checkpoint *c)
+/* Write a finished image under another name, and rename it. */
+static int put_file(const struct image *im, const char *dir, const char *path)
 {
-    return finite_len(c->params, c->n_params) == c->n_params &&
-           finite_len(c->state, c->n_state) == c->n_state &&
-           finite_len(c->running, c->n_running) == c->n_running;
+    char draft[CHECKPOINT_PATH];
+    int st = 0;
+
+    snprintf(draft, sizeof(draft), "%s/.draft-%d", dir, (int)getpid());
+    if (write_file(draft, im) || rename(draft, path)) {
+        st = cannot_write("checkpoint", path);
+        unlink(draft);
+    }
+    return st;
 }
 
 int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
 {
-    char path[CHECKPOINT_PATH], draft[CHECKPOINT_PATH];
+    char path[CHECKPOINT_PATH];
     struct image im;
-    int st = 0;
+    int st;
 
     name_file(path, dir, place_of(c));
-    if (!is_finite(c))
-        return train_fail("checkpoint %s is not written: it would hold numbers "
-                          "that are not finite; lower --lr",
-                          path);
     if (image_make(&im, c))
         return -1;
-    snprintf(draft, sizeof(draft), "%s/.draft-%d", dir, (int)getpid());
-    if (write_file(draft, &im) || rename(draft, path)) {
-        st = cannot_write("checkpoint", path);
-        unlink(draft);
-    }
+    if (finite_len(get_floats(&im), n_floats(c)) < n_floats(c))
+        st = train_fail("checkpoint %s is not written: it would hold numbers "
+                        "that are not finite; lower --lr",
+                        path);
+    else
+        st = put_file(&im, dir, path);
     free(im.bytes);
     if (!st)
         sync_dir(dir);
@@ -488,11 +505,11 @@ static int judge(const struct image *im, const struct checkpoint *c,
     return 0;
 }
 
-/* Copy n floats, and return what follows them. */
-static const float *take_floats(float *to, const float *from, size_t n)
+/* Copy n floats to the device, and return what follows them. */
+static const float *take_floats(const struct checkpoint *c, float *to,
+                                const float *from, size_t n)
 {
-    if (n)
-        memcpy(to, from, n * sizeof(*to));
+    c->device->write(to, from, n * sizeof(*to));
     return from + n;
 }
 
@@ -510,9 +527,9 @@ static void image_take(const struct image *im, struct checkpoint *c)
         .drops_rest = get_word(im, W_DROPS_REST),
     };
     get_dataset(im, c->dataset);
-    from = take_floats(c->params, from, c->n_params);
-    from = take_floats(c->state, from, c->n_state);
-    take_floats(c->running, from, c->n_running);
+    from = take_floats(c, c->params, from, c->n_params);
+    from = take_floats(c, c->state, from, c->n_state);
+    take_floats(c, c->running, from, c->n_running);
 }
 
 int checkpoint_load(struct checkpoint *c, const char *path)

@@ -17,6 +17,8 @@
 #define CHECKPOINT_DAMAGED (-2)
 #define CHECKPOINT_NAME 32 /* bytes of a data set's name, with its end */
 
+struct device;
+
 /* What decides which images are in a step; n_ranks 0: not known. */
 struct checkpoint_steps {
     uint64_t n_ranks, batch;    /* images of a rank in a step */
@@ -31,7 +33,8 @@ struct checkpoint {
     struct checkpoint_steps steps;
     uint64_t optim;             /* enum optim_kind */
     char dataset[CHECKPOINT_NAME];   /* "": of an earlier version's file */
-    float *params, *state, *running; /* the caller's */
+    const struct device *device;
+    float *params, *state, *running; /* the caller's, of the device */
     size_t n_params, n_state, n_running;
 };
 

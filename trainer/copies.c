@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copies.c - copies of shards, on their own rank and on the next. */
 #include "trainer/copies.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
 #include "trainer/train.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct ddp_part *part_at(const struct copies *s, int rank, int i)
 {
@@ -33,8 +33,8 @@ void copies_destroy(struct copies *s)
     if (!s)
         return;
     for (int i = 0; i < 2; i++) {
-        free(s->own[i].values);
-        free(s->previous[i].values);
+        s->device->release(s->own[i].values);
+        s->device->release(s->previous[i].values);
     }
     free(s->parts);
     free(s);
@@ -48,7 +48,8 @@ static struct copies *make(struct trainer *t)
 
     if (!s)
         return NULL;
-    *s = (struct copies){.rank = t->ddp->rank,
+    *s = (struct copies){.device = t->device,
+                         .rank = t->ddp->rank,
                          .size = t->ddp->size,
                          .n_buckets = n,
                          .width = 1 + optim_arrays(t->optim.kind)};
@@ -61,12 +62,12 @@ static struct copies *make(struct trainer *t)
 
 static int alloc_copies(struct copies *s)
 {
-    size_t n = copies_len(s, s->rank) + 1,
-           n_before = copies_len(s, before(s)) + 1;
+    size_t len = copies_len(s, s->rank) * sizeof(float),
+           len_before = copies_len(s, before(s)) * sizeof(float);
 
     for (int i = 0; i < 2; i++) {
-        s->own[i].values = malloc(n * sizeof(float));
-        s->previous[i].values = malloc(n_before * sizeof(float));
+        s->own[i].values = s->device->alloc(len);
+        s->previous[i].values = s->device->alloc(len_before);
         if (!s->own[i].values || !s->previous[i].values)
             return -1;
     }
@@ -104,11 +105,11 @@ static void pack(const struct trainer *t, float *to)
     for (int i = 0; i < s->n_buckets; i++) {
         const struct ddp_part *part = part_at(s, s->rank, i);
 
-        memcpy(to, model_params(t->model) + part->first,
-               part->count * sizeof(*to));
+        s->device->copy(to, model_params(t->model) + part->first,
+                        part->count * sizeof(*to));
         to += part->count;
     }
-    memcpy(to, t->optim.state, n_state * sizeof(*to));
+    s->device->copy(to, t->optim.state, n_state * sizeof(*to));
 }
 
 int copies_take(struct trainer *t)
@@ -145,8 +146,8 @@ void copies_spread(const struct copies *s, int rank, const float *values,
         for (int i = 0; i < s->n_buckets; i++) {
             const struct ddp_part *part = part_at(s, rank, i);
 
-            memcpy(whole + k * n_params + part->first, values,
-                   part->count * sizeof(*whole));
+            s->device->copy(whole + k * n_params + part->first, values,
+                            part->count * sizeof(*whole));
             values += part->count;
         }
 }

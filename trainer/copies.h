@@ -14,10 +14,12 @@
 struct copy {
     int is_there;
     uint64_t step;
-    float *values; /* parameters, then the arrays of the optimizer's state */
+    /* of the device: parameters, then the arrays of the optimizer's state */
+    float *values;
 };
 
 struct copies {
+    const struct device *device;
     int rank, size; /* this rank, and the ranks whose shards there are */
     int n_buckets;
     struct ddp_part *parts; /* [size][n_buckets] */
@@ -48,7 +50,7 @@ const struct copy *copies_find(const struct copy two[2], uint64_t step);
 /* Return the numbers of a rank's shard. */
 size_t copies_len(const struct copies *s, int rank);
 
-/* Copy a rank's shard to its place in `whole`: [width][parameters]. */
+/* Copy a rank's shard to its place in `whole`: [width][parameters], both of the device. */
 void copies_spread(const struct copies *s, int rank, const float *values,
                    float *whole, size_t n_params);
 

@@ -17,6 +17,7 @@ struct images {
     int channels, height, width;
     struct synthetic *drawn; /* if not NULL, images are drawn, and pixels and
                               * labels are NULL */
+    void *held;              /* a device's own copy (device.h), or NULL */
 };
 
 /* Return the bytes of one image. */

@@ -2,6 +2,7 @@
 /* ddp.c - buckets of gradients, and the few words that ranks exchange. */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
 
@@ -164,9 +165,9 @@ static void cut_buckets(struct ddp *d, struct model *m)
     }
 }
 
-static int alloc_packed(struct ddp_bucket *b)
+static int alloc_packed(const struct ddp *d, struct ddp_bucket *b)
 {
-    b->packed = malloc(b->count * sizeof(*b->packed));
+    b->packed = d->device->alloc(b->count * sizeof(*b->packed));
     if (b->packed)
         return 0;
     return train_fail("out of memory for a bucket of %zu gradients; lower "
@@ -178,6 +179,7 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
                      const struct ddp_config *config)
 {
     d->config = *config;
+    d->device = model_device(m);
     d->n_buckets = d->n_started = d->n_gathering = 0;
     cut_buckets(d, m);
     d->counts = calloc((size_t)d->size, sizeof(*d->counts));
@@ -189,7 +191,7 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
             "each of %d ranks; leave --zero out",
             largest_bucket(d)->count, d->size);
     for (int i = 0; config->wire != WIRE_F32 && i < d->n_buckets; i++)
-        if (alloc_packed(&d->buckets[i]))
+        if (alloc_packed(d, &d->buckets[i]))
             return -1;
     return 0;
 }
@@ -217,7 +219,7 @@ int ddp_open_buckets(struct ddp *d)
 static int start_bucket(struct ddp *d, struct ddp_bucket *b)
 {
     if (b->packed)
-        wire_pack(d->config.wire, b->gradients, b->packed, b->count);
+        d->device->pack(d->config.wire, b->gradients, b->packed, b->count);
     d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
     return ddp__check(d, coll_start(b->request));
 }
@@ -245,8 +247,8 @@ static void unpack(const struct ddp *d, struct ddp_bucket *b)
     struct ddp_part own = part_of(d, b, d->rank);
     size_t from = own.first - b->first;
 
-    wire_unpack(d->config.wire, b->packed + from, b->gradients + from,
-                own.count);
+    d->device->unpack(d->config.wire, b->packed + from, b->gradients + from,
+                      own.count);
 }
 
 /* Wait for all buckets that were started, also after one has failed: only then
@@ -291,13 +293,19 @@ static float *canary(const struct ddp *d, int rank)
 
 void ddp_spoil(struct ddp *d)
 {
+    const float nan = NAN;
+
     for (int r = 0; r < d->size; r++)
-        *canary(d, r) = NAN;
+        d->device->write(canary(d, r), &nan, sizeof(nan));
 }
 
 int ddp_is_spoilt(const struct ddp *d)
 {
-    return !isfinite(*canary(d, d->rank));
+    float value;
+
+    if (d->device->read(&value, canary(d, d->rank), sizeof(value)))
+        return -1;
+    return !isfinite(value);
 }
 
 /* ---- parameters, with ZeRO ---- */
@@ -341,7 +349,7 @@ void ddp_drop_buckets(struct ddp *d)
     for (int i = 0; i < d->n_buckets; i++) {
         coll_request_destroy(d->buckets[i].request);
         coll_request_destroy(d->buckets[i].gather);
-        free(d->buckets[i].packed);
+        d->device->release(d->buckets[i].packed);
     }
     free(d->counts);
     d->counts = NULL;

@@ -29,6 +29,7 @@
 
 struct coll_comm;
 struct coll_request;
+struct device;
 struct model;
 
 /* The part of a bucket that one rank updates. */
@@ -38,11 +39,11 @@ struct ddp_part {
 };
 
 struct ddp_bucket {
-    float *gradients;
+    float *gradients; /* of the device, as all three */
     float *params;
+    uint16_t *packed;    /* what is sent, if that is not f32 */
     size_t first, count; /* of the model's parameters */
     int first_layer;     /* the gradient that is written last */
-    uint16_t *packed;    /* what is sent, if that is not f32 */
     struct coll_request *request, *gather; /* gather: NULL without ZeRO */
 };
 
@@ -65,6 +66,7 @@ struct ddp {
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
     struct ddp_config config;
+    const struct device *device; /* of the last buckets; NULL: none were made */
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */
     int n_gathering;          /* buckets 0 to n_gathering - 1 are being
@@ -136,7 +138,8 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
 /* Cut the model's gradients into buckets, without communication.  The last
  * bucket may be smaller.
  *
- * Ownership: gradients and parameters are borrowed until ddp_drop_buckets().
+ * Ownership: gradients, parameters and their device are borrowed until
+ *            ddp_drop_buckets().
  */
 int ddp_make_buckets(struct ddp *d, struct model *m,
                      const struct ddp_config *config);
@@ -160,7 +163,7 @@ int ddp_layer_done(struct ddp *d, int layer);
 int ddp_average(struct ddp *d);
 
 /* Call it before any bucket of a step is started: the averages become NaN on
- * every rank, which ddp_is_spoilt() tells. */
+ * every rank, which ddp_is_spoilt() tells: 1, 0, or -1 with train_error() set. */
 void ddp_spoil(struct ddp *d);
 int ddp_is_spoilt(const struct ddp *d);
 
@@ -177,12 +180,13 @@ int ddp_await_all(struct ddp *d);
 /* With ZeRO: copy each rank's state to rank 0's `whole`, in the order of
  * parameters; or back.
  *
- * Shapes:    own[ddp_n_own(rank)]; whole[parameters], on rank 0 only.
+ * Shapes:    own[ddp_n_own(rank)]; whole[parameters], on rank 0 only; both of the device.
  */
 int ddp_collect(struct ddp *d, const float *own, float *whole);
 int ddp_spread(struct ddp *d, const float *whole, float *own);
 
-/* Copy values from rank `root`, or 0, to all ranks. */
+/* Copy values from rank `root`, or 0, to all ranks.  Floats are of the device, here and
+ * below. */
 int ddp_share_floats(struct ddp *d, float *values, size_t n, int root);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
 int ddp_share_bytes(struct ddp *d, void *bytes, size_t len, int root);

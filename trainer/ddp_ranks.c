@@ -56,6 +56,7 @@ static void replace(struct ddp *d, struct coll_comm *comm)
     d->n_first = was.n_first ? was.n_first : d->size;
     d->is_newcomer = was.is_newcomer;
     d->is_elastic = was.is_elastic;
+    d->device = was.device;
     d->seconds = was.seconds;
     d->bytes = was.bytes;
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device.h - what computes: a table of functions for each kind of processor.
  *
- * Model, trainer and optimizer touch the numbers of a chunk only through this
- * table, so that a new device is one file and one line of the list in device.c.
- * The host can read and write the memory of a device too, between two calls:
- * for checkpoints, check sums and collectives.
+ * The memory of a device is touched only through this table, so that a new device is one
+ * file and one line of the list in device.c.  The host can compute with pointers into that
+ * memory, and gives them to collectives, but it never follows one.  Such pointers have the
+ * type of what they point to, and their comments say "of the device".
+ *
+ * A device does its work in the order of the calls.  A function that returns nothing may
+ * return before its work is done.  Its error is kept, and returned by each later function
+ * that returns an int.
+ *
+ * Parameters, their gradients, the optimizer's state and running statistics are floats in
+ * the same order on every device, so that ranks exchange them and checkpoints hold them as
+ * they are.  Activations and their gradients, the "values", are in a format of the device.
  */
 #ifndef COLL_TRAINER_DEVICE_H
 #define COLL_TRAINER_DEVICE_H
@@ -12,6 +20,7 @@
 #include "trainer/data.h"
 #include "trainer/layers.h"
 #include "trainer/optim.h"
+#include "trainer/wire.h"
 
 /* How good the scores of a chunk are. */
 struct model_score {
@@ -19,7 +28,8 @@ struct model_score {
     int n_right;
 };
 
-/* The rows whose loss is computed: n rows of `classes` scores. */
+/* The rows whose loss is computed: n rows of `classes` scores.  All pointers are of the
+ * device; scores and dscores are values. */
 struct loss_job {
     const float *scores;
     const unsigned char *labels; /* [n], below classes */
@@ -29,24 +39,64 @@ struct loss_job {
     float *dscores; /* [n][classes] = scale * d loss / d score, or NULL */
 };
 
-/* No slot is empty.  Functions of type int return 0, or -1 with train_error()
- * set.  One thread calls them; another one may call gather() meanwhile, for
- * other buffers. */
+/* Floats that are copied from the device or to it at a time, where a buffer for all of
+ * them is not worth its memory. */
+#define DEVICE_PIECE 8192
+
+/* Values: activations and their gradients, of the device.  Their pointers are `float *`
+ * in the layers, whatever the format is. */
+struct device_values {
+    int (*block)(void); /* the channel block of feature maps; 0: plain order */
+    size_t (*size)(void); /* bytes of one value */
+    /* Copy n values to the host, as floats. */
+    int (*read)(float *to, const void *from, size_t n);
+    void (*add)(void *to, const void *from, size_t n); /* to += from */
+};
+
+/* No slot is empty.  Functions of type int return 0, or -1 with train_error() set.  One
+ * thread calls them; another one may call gather() meanwhile, for other buffers, unless
+ * the device is asynchronous.  Memory is of the device where nothing else is said. */
 struct device {
     const char *name; /* as --device has it */
+    /* 1: functions return before their work is done, so no thread has to gather images
+     * ahead */
+    int is_async;
     int (*init)(int threads);
-    void (*fini)(void);
-    int (*block)(void); /* the channel block of feature maps; 0: plain order */
+    void (*fini)(void); /* also if init() has failed, or was not called */
     /* Return the code for a layer whose input has this shape. */
     const struct layer_ops *(*layer)(const struct layer_spec *spec,
                                      const struct shape *in);
-    float *(*alloc)(size_t n); /* zeros; NULL when there is no memory */
-    void (*release)(float *values);
-    void (*zero)(float *values, size_t n);
+    struct device_values values;
+
+    void *(*alloc)(size_t len); /* zeros; NULL when there is no memory */
+    void (*release)(void *at);  /* NULL is allowed */
+    /* write: copy from the host, which may change `from` after it; read: copy to the
+     * host, all that was put before being done; copy: within the device, where the two do
+     * not overlap */
+    void (*write)(void *to, const void *from, size_t len);
+    int (*read)(void *to, const void *from, size_t len);
+    void (*copy)(void *to, const void *from, size_t len);
+    void (*zero)(void *at, size_t len);
+
     void (*add)(float *to, const float *from, size_t n); /* to += from */
+    void (*scale)(float *values, size_t n, float factor);
+    /* Add the squares to *sum, which is the host's.  The CPU adds one after the other, so
+     * that the bits do not depend on how the values are cut into calls. */
+    int (*squares)(const float *values, size_t n, double *sum);
+    /* As wire_pack() and wire_unpack(). */
+    void (*pack)(enum wire wire, const float *from, uint16_t *to, size_t n);
+    void (*unpack)(enum wire wire, const uint16_t *from, float *to, size_t n);
+
+    /* Bring a set of images into the device's memory, for gather(), until let_go(), which
+     * is also called for a set that is not held.  Drawn images are left as they are. */
+    int (*hold)(struct images *images);
+    void (*let_go)(struct images *images);
+    /* As images_gather(): `pick` is the host's, which may change it and its index after
+     * the call, and `out` are values. */
     void (*gather)(const struct images_pick *pick, float *out,
                    unsigned char *labels);
-    void (*loss)(const struct loss_job *job, struct model_score *score);
+    /* As softmax_loss(): `job` and `score` are the host's, so this waits for the work. */
+    int (*loss)(const struct loss_job *job, struct model_score *score);
     /* Update a part of the parameters; optim->step already counts this step. */
     void (*step)(struct optim *optim, const struct optim_part *part);
 };

@@ -63,21 +63,35 @@ static const struct layer_ops *cpu_layer(const struct layer_spec *spec,
     return kinds[spec->kind];
 }
 
-static float *cpu_alloc(size_t n)
+static size_t cpu_value_size(void) { return sizeof(float); }
+
+static void *cpu_alloc(size_t len)
 {
     void *p;
 
-    if (posix_memalign(&p, ALIGNMENT, n * sizeof(float) + ALIGNMENT))
+    if (posix_memalign(&p, ALIGNMENT, len + ALIGNMENT))
         return NULL;
-    return memset(p, 0, n * sizeof(float));
+    return memset(p, 0, len);
 }
 
-static void cpu_release(float *values) { free(values); }
-
-static void cpu_zero(float *values, size_t n)
+static void cpu_copy(void *to, const void *from, size_t len)
 {
-    memset(values, 0, n * sizeof(*values));
+    if (len) /* else the pointers may be NULL */
+        memcpy(to, from, len);
 }
+
+static int cpu_read(void *to, const void *from, size_t len)
+{
+    cpu_copy(to, from, len);
+    return 0;
+}
+
+static int cpu_read_values(float *to, const void *from, size_t n)
+{
+    return cpu_read(to, from, n * sizeof(*to));
+}
+
+static void cpu_zero(void *at, size_t len) { memset(at, 0, len); }
 
 SIMD_BODY void add_body(float *to, const float *from, size_t n)
 {
@@ -91,16 +105,55 @@ SIMD_BODY void add_body(float *to, const float *from, size_t n)
 
 SIMD_KERNEL(add, (float *to, const float *from, size_t n), (to, from, n))
 
+static void cpu_add_values(void *to, const void *from, size_t n)
+{
+    add(to, from, n);
+}
+
+static void cpu_scale(float *values, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] *= factor;
+}
+
+static int cpu_squares(const float *values, size_t n, double *sum)
+{
+    for (size_t i = 0; i < n; i++)
+        *sum += (double)values[i] * (double)values[i];
+    return 0;
+}
+
+/* The images are where gather() reads them. */
+static int cpu_hold(struct images *images)
+{
+    (void)images;
+    return 0;
+}
+
+static void cpu_let_go(struct images *images) { (void)images; }
+
 const struct device device_cpu = {
     .name = "cpu",
     .init = onednn_init,
     .fini = onednn_fini,
-    .block = onednn_block,
     .layer = cpu_layer,
+    .values = {.block = onednn_block,
+               .size = cpu_value_size,
+               .read = cpu_read_values,
+               .add = cpu_add_values},
     .alloc = cpu_alloc,
-    .release = cpu_release,
+    .release = free,
+    .write = cpu_copy,
+    .read = cpu_read,
+    .copy = cpu_copy,
     .zero = cpu_zero,
     .add = add,
+    .scale = cpu_scale,
+    .squares = cpu_squares,
+    .pack = wire_pack,
+    .unpack = wire_unpack,
+    .hold = cpu_hold,
+    .let_go = cpu_let_go,
     .gather = images_gather,
     .loss = softmax_loss,
     .step = optim_move,

@@ -32,6 +32,7 @@
 #include "trainer/args.h"
 #include "trainer/copies.h"
 #include "trainer/ddp.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/loader.h"
 #include "trainer/model.h"
@@ -114,7 +115,7 @@ int trainer__make_rescue(struct trainer *t)
     t->rescue.alike = rng_key(args_digest(t->args), dataset_digest(&t->data));
     if (n == 0)
         return 0;
-    t->rescue.running = malloc(n * sizeof(*t->rescue.running));
+    t->rescue.running = t->device->alloc(n * sizeof(*t->rescue.running));
     return t->rescue.running
                ? 0
                : train_fail("out of memory for %zu running statistics; leave "
@@ -124,11 +125,11 @@ int trainer__make_rescue(struct trainer *t)
 
 void trainer__begin_rescue(struct trainer *t)
 {
-    free(t->rescue.whole);
+    t->device->release(t->rescue.whole);
     t->rescue.whole = NULL;
     if (t->rescue.running)
-        memcpy(t->rescue.running, model_running(t->model),
-               model_n_running(t->model) * sizeof(float));
+        t->device->copy(t->rescue.running, model_running(t->model),
+                        model_n_running(t->model) * sizeof(float));
     t->rescue.in_step = 1;
 }
 
@@ -136,8 +137,8 @@ void trainer__begin_rescue(struct trainer *t)
 static void restore_running(struct trainer *t)
 {
     if (t->rescue.running && t->rescue.in_step)
-        memcpy(model_running(t->model), t->rescue.running,
-               model_n_running(t->model) * sizeof(float));
+        t->device->copy(model_running(t->model), t->rescue.running,
+                        model_n_running(t->model) * sizeof(float));
     t->rescue.in_step = 0;
 }
 
@@ -158,8 +159,8 @@ static int receive_state(struct trainer *t, int root, float *whole)
     if (ddp_share_floats(t->ddp, whole, n, root) ||
         ddp_share_floats(t->ddp, whole + n, n_state, root))
         return -1;
-    memcpy(model_params(t->model), whole, n * sizeof(*whole));
-    memcpy(t->optim.state, whole + n, n_state * sizeof(*whole));
+    t->device->copy(model_params(t->model), whole, n * sizeof(*whole));
+    t->device->copy(t->optim.state, whole + n, n_state * sizeof(*whole));
     trainer__params_changed(t);
     return 0;
 }
@@ -168,7 +169,7 @@ static int receive_state(struct trainer *t, int root, float *whole)
 static int share_state(struct trainer *t, int root, int receives)
 {
     size_t n = model_n_params(t->model) + t->optim.n_state;
-    float *whole = receives ? malloc(n * sizeof(*whole)) : NULL;
+    float *whole = receives ? t->device->alloc(n * sizeof(*whole)) : NULL;
     int failed, st = 0;
 
     if (receives && !whole)
@@ -179,7 +180,7 @@ static int share_state(struct trainer *t, int root, int receives)
         st = -1;
     else
         st = receives ? receive_state(t, root, whole) : send_state(t, root);
-    free(whole);
+    t->device->release(whole);
     return st;
 }
 
@@ -257,7 +258,7 @@ static int assemble(struct trainer *t, const struct place *all, uint64_t step,
 
     for (int old = 0; old < s->size; old++)
         most = copies_len(s, old) > most ? copies_len(s, old) : most;
-    values = malloc((most + 1) * sizeof(*values));
+    values = t->device->alloc(most * sizeof(*values));
     if (!values)
         return train_fail("out of memory for another rank's state");
     for (int old = 0; old < s->size && !st; old++) {
@@ -266,11 +267,12 @@ static int assemble(struct trainer *t, const struct place *all, uint64_t step,
             copies_find(old == s->rank ? s->own : s->previous, step);
 
         if (root == t->ddp->rank)
-            memcpy(values, copy->values, copies_len(s, old) * sizeof(*values));
+            t->device->copy(values, copy->values,
+                            copies_len(s, old) * sizeof(*values));
         st = ddp_share_floats(t->ddp, values, copies_len(s, old), root);
         copies_spread(s, old, values, whole, n_params);
     }
-    free(values);
+    t->device->release(values);
     return st;
 }
 
@@ -288,7 +290,8 @@ static int make_whole(struct trainer *t, const struct place *all,
     if (root == t->ddp->size &&
         find_step(all, t->ddp->size, t->rescue.copies->size, step))
         return -1;
-    whole = t->rescue.whole ? t->rescue.whole : malloc(n * sizeof(*whole));
+    whole = t->rescue.whole ? t->rescue.whole
+                            : t->device->alloc(n * sizeof(*whole));
     st = whole ? 0
                : train_fail("out of memory for the state of all ranks, %zu "
                             "bytes; go on from a checkpoint",
@@ -300,7 +303,7 @@ static int make_whole(struct trainer *t, const struct place *all,
     else
         st = assemble(t, all, *step, whole);
     if (st && whole != t->rescue.whole)
-        free(whole);
+        t->device->release(whole);
     if (!st)
         t->rescue.whole = whole;
     return st;
@@ -315,16 +318,16 @@ static int take_part(struct trainer *t)
     uint64_t step = o->step;
 
     optim_fini(o);
-    if (optim_init(o, ddp_n_own(t->ddp, t->ddp->rank)))
+    if (optim_init(o, t->device, ddp_n_own(t->ddp, t->ddp->rank)))
         return -1;
     o->step = step;
     for (size_t k = 0; k < optim_arrays(o->kind); k++)
         for (int i = 0; i < t->ddp->n_buckets; i++) {
             struct ddp_part part = ddp_part(t->ddp, i, t->ddp->rank);
 
-            memcpy(o->state + k * o->n + part.at,
-                   state + k * n_params + part.first,
-                   part.count * sizeof(*state));
+            t->device->copy(o->state + k * o->n + part.at,
+                            state + k * n_params + part.first,
+                            part.count * sizeof(*state));
         }
     return copies_make(t);
 }
@@ -344,8 +347,8 @@ static int take_state(struct trainer *t, const struct place *all, int root,
                    : 0;
     if (make_whole(t, all, step))
         return -1;
-    memcpy(model_params(t->model), t->rescue.whole,
-           model_n_params(t->model) * sizeof(float));
+    t->device->copy(model_params(t->model), t->rescue.whole,
+                    model_n_params(t->model) * sizeof(float));
     trainer__params_changed(t);
     return 0;
 }
@@ -390,8 +393,8 @@ static int take_latest(struct trainer *t, const struct place *all)
 
 void trainer__drop_rescue(struct trainer *t)
 {
-    free(t->rescue.running);
-    free(t->rescue.whole);
+    t->device->release(t->rescue.running);
+    t->device->release(t->rescue.whole);
     copies_destroy(t->rescue.copies);
 }
 

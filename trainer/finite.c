@@ -29,27 +29,86 @@ size_t finite_len(const float *values, size_t n)
     return i;
 }
 
-static int is_finite(const float *values, size_t n)
+/* Numbers to look at: floats of the device, or the input of a layer. */
+struct source {
+    const struct device *device;
+    const float *floats;
+    const struct model *model; /* NULL: of the floats */
+    int layer;
+};
+
+static int read_piece(const struct source *s, size_t at, size_t n, float *to)
 {
-    return finite_len(values, n) == n;
+    if (s->model)
+        return model_read(s->model, s->layer, at, n, to);
+    return s->device->read(to, s->floats + at, n * sizeof(*to));
 }
 
-int finite_in_pass(struct model *m, int n)
+static int find(const struct source *s, size_t n, size_t *len)
 {
+    float piece[DEVICE_PIECE];
+
+    for (size_t at = 0; at < n; at += DEVICE_PIECE) {
+        size_t count = n - at < DEVICE_PIECE ? n - at : DEVICE_PIECE, good;
+
+        if (read_piece(s, at, count, piece))
+            return -1;
+        good = finite_len(piece, count);
+        if (good < count) {
+            *len = at + good;
+            return 0;
+        }
+    }
+    *len = n;
+    return 0;
+}
+
+int finite_on_device(const struct device *device, const float *values, size_t n,
+                     size_t *len)
+{
+    const struct source floats = {.device = device, .floats = values};
+
+    return find(&floats, n, len);
+}
+
+/* Set *place to `here` if a number is not finite, and *place is not set. */
+static int look(const struct source *s, size_t n, int here, int *place)
+{
+    size_t len = n;
+
+    if (!*place && find(s, n, &len))
+        return -1;
+    if (len < n)
+        *place = here;
+    return 0;
+}
+
+static int look_at_layer(struct model *m, int i, size_t images, int *place)
+{
+    const struct layer *l = model_layer(m, i);
+    const struct source params = {.device = model_device(m),
+                                  .floats = l->weights};
+    const struct source out = {.model = m, .layer = i + 1};
+
+    return look(&params, model_layer_params(m, i), place_of(i, PARAMS),
+                place) ||
+                   look(&out, images * shape_len(&l->out), place_of(i, OUT),
+                        place)
+               ? -1
+               : 0;
+}
+
+int finite_in_pass(struct model *m, int n, int *place)
+{
+    const struct source in = {.model = m, .layer = 0};
     size_t images = (size_t)n;
 
-    if (!is_finite(model_values(m, 0),
-                   images * shape_len(&model_layer(m, 0)->in)))
-        return IMAGES;
-    for (int i = 0; i < model_n_layers(m); i++) {
-        const struct layer *l = model_layer(m, i);
-
-        if (!is_finite(l->weights, l->n_weights) ||
-            !is_finite(l->biases, l->n_biases))
-            return place_of(i, PARAMS);
-        if (!is_finite(model_values(m, i + 1), images * shape_len(&l->out)))
-            return place_of(i, OUT);
-    }
+    *place = 0;
+    if (look(&in, images * shape_len(&model_layer(m, 0)->in), IMAGES, place))
+        return -1;
+    for (int i = 0; i < model_n_layers(m); i++)
+        if (look_at_layer(m, i, images, place))
+            return -1;
     return 0;
 }
 
@@ -63,11 +122,14 @@ static int layer_of(const struct model *m, size_t at)
     return i;
 }
 
-int finite_in_params(struct model *m)
+int finite_in_params(struct model *m, int *place)
 {
-    size_t n = model_n_params(m), at = finite_len(model_params(m), n);
+    size_t n = model_n_params(m), at;
 
-    return at < n ? place_of(layer_of(m, at), PARAMS) : 0;
+    if (finite_on_device(model_device(m), model_params(m), n, &at))
+        return -1;
+    *place = at < n ? place_of(layer_of(m, at), PARAMS) : 0;
+    return 0;
 }
 
 int finite_place_of_state(const struct model *m, size_t at)

@@ -12,21 +12,28 @@
 
 #define FINITE_NAME 96
 
+struct device;
 struct model;
 
 /* Return how many values come before the first that is not finite; n if all are
  * finite. */
 size_t finite_len(const float *values, size_t n);
 
-/* Return the first place in the last forward pass that is not finite, among the
- * images, parameters and results of its first n images; 0 when there is none.
+/* The same for values of the device, not activations: 0 and *len, or -1 with
+ * train_error() set. */
+int finite_on_device(const struct device *device, const float *values, size_t n,
+                     size_t *len);
+
+/* Find the first place in the last forward pass that is not finite, among the
+ * images, parameters and results of its first n images.
  *
  * Shapes:    before the backward pass, which writes gradients over results.
+ * Result:    0 and *place, 0 when there is none; or -1 with train_error() set.
  */
-int finite_in_pass(struct model *model, int n);
+int finite_in_pass(struct model *model, int n, int *place);
 
 /* As finite_in_pass(), among the parameters. */
-int finite_in_params(struct model *model);
+int finite_in_params(struct model *model, int *place);
 
 /* Return the place of an optimizer's state of parameter `at`. */
 int finite_place_of_state(const struct model *model, size_t at);

@@ -66,6 +66,7 @@ struct layer {
     int fan_in, fan_out; /* for the initialisation; 0: weights begin as 1 */
     size_t n_weights, n_biases;
     size_t n_running;          /* statistics of past batches */
+    /* of the device: */
     float *running;            /* a view of the model's; or NULL */
     float *weights, *biases;   /* views of the model's parameters */
     float *dweights, *dbiases; /* views of its gradients; NULL: forward only */
@@ -104,7 +105,7 @@ struct pass {
 };
 
 /* A layer's activations and, in the backward pass, their gradients, whole
- * chunks. */
+ * chunks: values of the device (device.h). */
 struct layer_io {
     const float *in, *plus; /* what is added; NULL if the spec has none */
     float *out;
@@ -161,9 +162,10 @@ struct model_score;
  *            score.  With `smoothing` e a row's loss is (1 - e) of that of its
  *            label and e of the mean of all classes' losses, as with
  *            label_smoothing in PyTorch's CrossEntropyLoss.
+ *            Returns 0: this is the `loss` function of the CPU's device table.
  * Cost:      no allocation.
  * Source:    Szegedy et al., CVPR 2016 (label smoothing).
  */
-void softmax_loss(const struct loss_job *job, struct model_score *score);
+int softmax_loss(const struct loss_job *job, struct model_score *score);
 
 #endif

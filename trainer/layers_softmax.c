@@ -58,7 +58,7 @@ static double row_loss(const struct loss_job *job, int i, int best, double sum)
 
 /* exp(score - largest) cannot overflow, and its sum is at least 1.  A row with
  * a NaN has NaN as its loss and gradients. */
-void softmax_loss(const struct loss_job *job, struct model_score *score)
+int softmax_loss(const struct loss_job *job, struct model_score *score)
 {
     int classes = job->classes;
 
@@ -79,4 +79,5 @@ void softmax_loss(const struct loss_job *job, struct model_score *score)
                 job->scale * (float)(p - weight_of(job, c, label));
         }
     }
+    return 0;
 }

@@ -29,7 +29,8 @@ enum state { EMPTY, ASKED, BEGUN, FULL };
 struct loader {
     struct model *model;
     const struct device *device;
-    unsigned char *labels; /* labels of the images that are with the model */
+    /* of the device, as the spare ones: labels of the images that are with the model */
+    unsigned char *labels;
     struct images_pick pick; /* that `spare` is for */
     float *spare;
     unsigned char *spare_labels;
@@ -105,10 +106,11 @@ int loader_create(struct loader **loader, struct model *model,
     l->device = device;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    l->labels = calloc(chunk, 1);
-    l->spare_labels = calloc(chunk, 1);
+    l->labels = device->alloc(chunk);
+    l->spare_labels = device->alloc(chunk);
     if (has_thread)
-        l->spare = device->alloc(chunk * shape_len(&model_layer(model, 0)->in));
+        l->spare = device->alloc(chunk * shape_len(&model_layer(model, 0)->in) *
+                                 device->values.size());
     if (!l->labels || !l->spare_labels || (has_thread && !l->spare)) {
         train_fail("out of memory for %zu images more; give --prefetch off or "
                    "lower --batch-size",
@@ -134,8 +136,8 @@ void loader_destroy(struct loader *l)
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     l->device->release(l->spare);
-    free(l->spare_labels);
-    free(l->labels);
+    l->device->release(l->spare_labels);
+    l->device->release(l->labels);
     free(l);
 }
 

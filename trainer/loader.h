@@ -18,7 +18,8 @@ struct loader;
 
 /* Make a loader that fills the model's input.
  *
- * Shapes:    has_thread: gather ahead; else loader_ask() does nothing.
+ * Shapes:    has_thread: gather ahead, for a device that is not asynchronous; else
+ *            loader_ask() does nothing.
  * Result:    0, or -1 with train_error() set.
  * Ownership: *loader is the caller's, to end by loader_destroy(); model and device
  *            are borrowed until then.
@@ -38,8 +39,8 @@ void loader_destroy(struct loader *loader);
  */
 void loader_ask(struct loader *loader, const struct images_pick *pick);
 
-/* Put these images into the model's input, and return their labels, valid
- * until the next loader_take(). */
+/* Put these images into the model's input, and return their labels, of the device and
+ * valid until the next loader_take(). */
 const unsigned char *loader_take(struct loader *loader,
                                  const struct images_pick *pick);
 

@@ -20,10 +20,11 @@ struct model {
     struct layer *layers;
     int n_layers; /* layers whose init() has succeeded */
     int is_view;
-    float **values;  /* [n_specs + 1] */
-    float **buffers; /* [plan.n_buffers] */
+    /* of the device: */
+    void **values;  /* [n_specs + 1] */
+    void **buffers; /* [plan.n_buffers] */
     struct gradient_plan plan;
-    float *params, *gradients, *running;
+    float *params, *gradients, *running; /* of the device */
     size_t n_params, n_running;
 };
 
@@ -79,7 +80,7 @@ static int build_layer(struct model *m, int i, int block)
 static int build_shapes(struct model *m)
 {
     const struct model_config *c = &m->config;
-    int block = m->device->block();
+    int block = m->device->values.block();
 
     m->layers[0].in =
         (struct shape){c->channels, c->height, c->width, c->channels};
@@ -109,10 +110,21 @@ static void share_params(struct model *m)
     }
 }
 
+static float *alloc_floats(const struct model *m, size_t n)
+{
+    return m->device->alloc(n * sizeof(float));
+}
+
+/* Allocate n values. */
+static void *alloc_value(const struct model *m, size_t n)
+{
+    return m->device->alloc(n * m->device->values.size());
+}
+
 static int alloc_values(struct model *m)
 {
     for (int v = 0; v <= n_specs(m); v++) {
-        m->values[v] = m->device->alloc(value_len(m, v));
+        m->values[v] = alloc_value(m, value_len(m, v));
         if (!m->values[v])
             return -1;
     }
@@ -127,7 +139,7 @@ static int alloc_gradients(struct model *m)
         return -1;
     m->buffers = calloc((size_t)m->plan.n_buffers, sizeof(*m->buffers));
     for (int b = 0; m->buffers && b < m->plan.n_buffers; b++) {
-        m->buffers[b] = m->device->alloc(chunk * m->plan.len[b]);
+        m->buffers[b] = alloc_value(m, chunk * m->plan.len[b]);
         if (!m->buffers[b])
             return -1;
     }
@@ -143,9 +155,9 @@ static int alloc_all(struct model *m, struct model *of)
         m->running = of->running;
         return 0;
     }
-    m->params = m->device->alloc(m->n_params);
-    m->gradients = m->device->alloc(m->n_params);
-    m->running = m->device->alloc(m->n_running);
+    m->params = alloc_floats(m, m->n_params);
+    m->gradients = alloc_floats(m, m->n_params);
+    m->running = alloc_floats(m, m->n_running);
     return m->params && m->gradients && m->running ? alloc_gradients(m) : -1;
 }
 
@@ -224,7 +236,7 @@ int model_create_view(struct model **model, struct model *of, int chunk)
     return build(model, &config, of);
 }
 
-static void release_all(const struct model *m, float **list, int n)
+static void release_all(const struct model *m, void **list, int n)
 {
     for (int i = 0; list && i < n; i++)
         m->device->release(list[i]);
@@ -251,6 +263,8 @@ void model_destroy(struct model *m)
 
 /* ---- parameters ---- */
 
+const struct device *model_device(const struct model *m) { return m->device; }
+
 float *model_params(struct model *m) { return m->params; }
 
 float *model_gradients(struct model *m) { return m->gradients; }
@@ -261,8 +275,8 @@ void model_clear_gradients(struct model *m)
         struct layer *l = &m->layers[i];
 
         if (!l->ops->writes_over)
-            m->device->zero(l->dweights, l->n_weights);
-        m->device->zero(l->dbiases, l->n_biases);
+            m->device->zero(l->dweights, l->n_weights * sizeof(float));
+        m->device->zero(l->dbiases, l->n_biases * sizeof(float));
     }
 }
 
@@ -290,26 +304,44 @@ void model_changed(struct model *m)
         m->layers[i].is_stale = 1;
 }
 
-static void draw(float *values, size_t n, float limit, uint64_t key)
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Draw n numbers on the host, and write them to the device piece by piece. */
+static void draw(const struct model *m, float *to, size_t n, float limit,
+                 uint64_t key)
 {
-    for (size_t i = 0; i < n; i++)
-        values[i] = limit * (2 * rng_unit(key, i) - 1);
+    float piece[DEVICE_PIECE];
+
+    for (size_t at = 0; at < n; at += DEVICE_PIECE) {
+        size_t len = smaller(n - at, DEVICE_PIECE);
+
+        for (size_t i = 0; i < len; i++)
+            piece[i] = limit * (2 * rng_unit(key, at + i) - 1);
+        m->device->write(to + at, piece, len * sizeof(*piece));
+    }
 }
 
-static void fill(float *values, size_t n, float value)
+static void fill(const struct model *m, float *to, size_t n, float value)
 {
-    for (size_t i = 0; i < n; i++)
-        values[i] = value;
+    float piece[DEVICE_PIECE];
+
+    for (size_t i = 0; i < smaller(n, DEVICE_PIECE); i++)
+        piece[i] = value;
+    for (size_t at = 0; at < n; at += DEVICE_PIECE)
+        m->device->write(to + at, piece,
+                         smaller(n - at, DEVICE_PIECE) * sizeof(*piece));
 }
 
 /* Batch normalization begins without effect: weight 1, bias 0, mean 0, variance
  * 1. */
-static void init_norm(struct layer *l)
+static void init_norm(const struct model *m, const struct layer *l)
 {
-    fill(l->weights, l->n_weights, 1);
-    fill(l->biases, l->n_biases, 0);
-    fill(l->running, l->n_running / 2, 0);
-    fill(l->running + l->n_running / 2, l->n_running / 2, 1);
+    size_t n = l->n_running / 2;
+
+    fill(m, l->weights, l->n_weights, 1);
+    fill(m, l->biases, l->n_biases, 0);
+    fill(m, l->running, n, 0);
+    fill(m, l->running + n, n, 1);
 }
 
 /* Glorot: weights within sqrt(6 / (fan_in + fan_out)), biases 0, as Keras.
@@ -320,20 +352,20 @@ void model_init_params(struct model *m, enum model_init_kind kind,
     uint64_t key = rng_key(seed, RNG_INIT);
 
     for (int i = 0; i < m->n_layers; i++) {
-        struct layer *l = &m->layers[i];
+        const struct layer *l = &m->layers[i];
         float limit;
 
         if (l->n_weights == 0)
             continue;
         if (l->fan_in == 0) {
-            init_norm(l);
+            init_norm(m, l);
             continue;
         }
         limit = kind == INIT_TORCH
                     ? 1 / sqrtf((float)l->fan_in)
                     : sqrtf(6 / ((float)l->fan_in + (float)l->fan_out));
-        draw(l->weights, l->n_weights, limit, rng_key(key, 2 * (uint64_t)i));
-        draw(l->biases, l->n_biases, kind == INIT_TORCH ? limit : 0,
+        draw(m, l->weights, l->n_weights, limit, rng_key(key, 2 * (uint64_t)i));
+        draw(m, l->biases, l->n_biases, kind == INIT_TORCH ? limit : 0,
              rng_key(key, 2 * (uint64_t)i + 1));
     }
     model_changed(m);
@@ -358,10 +390,15 @@ int model_n_classes(const struct model *m)
     return m->layers[m->n_layers - 1].out.channels;
 }
 
-const float *model_values(const struct model *m, int i) { return m->values[i]; }
+int model_read(const struct model *m, int i, size_t at, size_t n, float *to)
+{
+    const char *from = m->values[i];
+
+    return m->device->values.read(to, from + at * m->device->values.size(), n);
+}
 
 /* Return the buffer of a value's gradient, or NULL if it has none. */
-static float *gradient_of(const struct model *m, int v)
+static void *gradient_of(const struct model *m, int v)
 {
     int b = m->plan.buffer ? m->plan.buffer[v] : GRADIENT_NONE;
 
@@ -387,28 +424,31 @@ int model_forward(struct model *m, const struct pass *pass)
     return 0;
 }
 
-void model_loss(struct model *m, const unsigned char *labels, int n,
-                float scale, struct model_score *score)
+int model_loss(struct model *m, const unsigned char *labels, int n, float scale,
+               struct model_score *score)
 {
-    int classes = model_n_classes(m), chunk = m->config.chunk;
+    size_t row = (size_t)model_n_classes(m) * m->device->values.size();
+    char *gradient = gradient_of(m, m->n_layers);
     struct loss_job job = {
         .scores = m->values[m->n_layers],
         .labels = labels,
         .n = n,
-        .classes = classes,
+        .classes = model_n_classes(m),
         .scale = scale,
         .dscores = gradient_of(m, m->n_layers),
+        .smoothing = gradient ? m->config.smoothing : 0,
     };
 
-    job.smoothing = job.dscores ? m->config.smoothing : 0;
-    m->device->loss(&job, score);
-    if (job.dscores)
-        m->device->zero(job.dscores + n * classes,
-                        (size_t)(chunk - n) * (size_t)classes);
+    if (m->device->loss(&job, score))
+        return -1;
+    if (gradient)
+        m->device->zero(gradient + (size_t)n * row,
+                        (size_t)(m->config.chunk - n) * row);
+    return 0;
 }
 
 /* Return where layer i writes the gradient of value v. */
-static float *written(const struct model *m, int v, int added)
+static void *written(const struct model *m, int v, int added)
 {
     return added == GRADIENT_NONE ? gradient_of(m, v) : m->buffers[added];
 }
@@ -431,8 +471,8 @@ static int backward_layer(struct model *m, int i, const struct pass *pass)
         return -1;
     for (int k = 0; k < 2; k++)
         if (v[k] && added[k] != GRADIENT_NONE)
-            m->device->add(gradient_of(m, v[k]), m->buffers[added[k]],
-                           value_len(m, v[k]));
+            m->device->values.add(gradient_of(m, v[k]), m->buffers[added[k]],
+                                  value_len(m, v[k]));
     return 0;
 }
 

@@ -37,9 +37,12 @@ void model_destroy(struct model *model);
  * images at a time; it must end before `of` does. */
 int model_create_view(struct model **model, struct model *of, int chunk);
 
+/* Return the device that has the model's memory. */
+const struct device *model_device(const struct model *model);
+
 /* Return the parameters, and their gradients in the same order.
  *
- * Shapes:    model_n_params() floats, layer by layer, weights before biases.
+ * Shapes:    model_n_params() floats of the device, layer by layer, weights before biases.
  * Ownership: the model's.  After writing parameters: model_changed(), also on
  *            each view.
  */
@@ -57,7 +60,7 @@ void model_changed(struct model *model);
 void model_clear_gradients(struct model *model);
 
 /* Return the statistics of past batches: batch normalization's means and
- * variances.  A view has those of its model. */
+ * variances, of the device.  A view has those of its model. */
 float *model_running(struct model *model);
 size_t model_n_running(const struct model *model);
 
@@ -73,7 +76,8 @@ const struct layer *model_layer(const struct model *model, int i);
 void model_init_params(struct model *model, enum model_init_kind kind,
                        uint64_t seed);
 
-/* Return where the images of a chunk go, [chunk][height][width][channels]. */
+/* Return where the images of a chunk go, [chunk][height][width][channels] values of the
+ * device. */
 float *model_input(struct model *model);
 
 /* Read the images from `input` from now on.  Returns where they were read from
@@ -84,23 +88,28 @@ float *model_input(struct model *model);
  */
 float *model_change_input(struct model *model, float *input);
 
-/* Return the input of layer i in the last forward pass, or the output of layer
- * i - 1, [chunk][values of an image].  The backward pass overwrites it. */
-const float *model_values(const struct model *model, int i);
+/* Copy the values [at, at + n) of the input of layer i in the last forward pass, or the
+ * output of layer i - 1, to the host.  The backward pass overwrites it.
+ *
+ * Shapes:    to[n], out of [chunk][values of an image].
+ * Result:    0, or -1 with train_error() set.
+ */
+int model_read(const struct model *model, int i, size_t at, size_t n,
+               float *to);
 int model_chunk(const struct model *model);
 int model_n_classes(const struct model *model);
 
 /* Run the layers over the input.  Result: 0, or -1 with train_error() set. */
 int model_forward(struct model *model, const struct pass *pass);
 
-/* Compute the loss of the first n images of the chunk.
+/* Compute the loss of the first n images of the chunk, whose labels are of the device.
  *
- * Result:    *score; and, unless the model is a view, the gradients of the
+ * Result:    0 and *score; and, unless the model is a view, the gradients of the
  *            scores: each image's times `scale`, and zero for the images after
- *            n.  Labels of a view are not smoothed.
+ *            n.  Labels of a view are not smoothed.  Else -1 with train_error() set.
  */
-void model_loss(struct model *model, const unsigned char *labels, int n,
-                float scale, struct model_score *score);
+int model_loss(struct model *model, const unsigned char *labels, int n,
+               float scale, struct model_score *score);
 
 /* Add the chunk's gradients; with pass->is_first they are the only ones.
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* optim.c - the update rules, over flat arrays. */
 #include "trainer/optim.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/simd.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *optim_name(enum optim_kind kind)
@@ -33,12 +33,13 @@ void optim_set(struct optim *o, const struct args *args)
 
 size_t optim_arrays(enum optim_kind kind) { return kind == OPTIM_ADAM ? 2 : 1; }
 
-int optim_init(struct optim *o, size_t n)
+int optim_init(struct optim *o, const struct device *device, size_t n)
 {
+    o->device = device;
     o->n = n;
     o->n_state = optim_arrays(o->kind) * n;
     o->step = 0;
-    o->state = calloc(o->n_state + 1, sizeof(float)); /* n may be 0 */
+    o->state = device->alloc(o->n_state * sizeof(float));
     if (!o->state)
         return train_fail("out of memory for the state of %s; use fewer ranks "
                           "on this machine", optim_name(o->kind));
@@ -47,7 +48,8 @@ int optim_init(struct optim *o, size_t n)
 
 void optim_fini(struct optim *o)
 {
-    free(o->state);
+    if (o->state)
+        o->device->release(o->state);
     o->state = NULL;
 }
 

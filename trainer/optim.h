@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct device;
+
 enum optim_kind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAGRAD };
 
 struct optim {
@@ -20,8 +22,10 @@ struct optim {
     uint64_t step;               /* steps made so far */
     size_t n;                    /* parameters that this rank updates */
     size_t n_state;              /* a multiple of n */
-    float *state; /* sgd: n velocities; adam: n means of the gradients, then n
-                   * of their squares; adagrad: n sums of squares */
+    const struct device *device;
+    /* of the device; sgd: n velocities; adam: n means of the gradients, then n of their
+     * squares; adagrad: n sums of squares */
+    float *state;
 };
 
 /* Set the fields that options decide, all but the rate. */
@@ -31,9 +35,9 @@ void optim_set(struct optim *o, const struct args *args);
  *
  * Shapes:    optim_set() has been called.
  * Result:    0, or -1 with train_error() set.
- * Ownership: end it by optim_fini().
+ * Ownership: end it by optim_fini(); the device is borrowed until then.
  */
-int optim_init(struct optim *o, size_t n);
+int optim_init(struct optim *o, const struct device *device, size_t n);
 void optim_fini(struct optim *o);
 
 /* Return "sgd", "adam" or "adagrad". */
@@ -46,7 +50,7 @@ size_t optim_arrays(enum optim_kind kind);
 struct optim_part {
     size_t at; /* place of the first one among the n */
     size_t n;
-    float *params;
+    float *params; /* of the device, as the gradients */
     const float *gradients;
 };
 

@@ -29,8 +29,9 @@ static int test_chunk(struct trainer *t, size_t first, int n,
     t->device->gather(&pick, model_input(t->eval), t->test.labels);
     if (model_forward(t->eval, &pass))
         return -1;
-    model_loss(t->eval, t->test.labels, n, 1, &score);
-    watch_pass(t, t->eval, n, score.loss);
+    if (model_loss(t->eval, t->test.labels, n, 1, &score) ||
+        watch_pass(t, t->eval, n, score.loss))
+        return -1;
     total->loss += score.loss;
     total->n_right += score.n_right;
     return 0;
@@ -52,14 +53,34 @@ static int test_share(struct trainer *t, struct model_score *total)
     return 0;
 }
 
+/* Set t->param_crc to the check sum of the parameters. */
+static int sum_params(struct trainer *t)
+{
+    const float *params = model_params(t->model);
+    size_t n = model_n_params(t->model);
+    float piece[DEVICE_PIECE];
+    unsigned long crc = 0;
+
+    for (size_t at = 0; at < n; at += DEVICE_PIECE) {
+        size_t left = n - at;
+        size_t len =
+            (left < DEVICE_PIECE ? left : DEVICE_PIECE) * sizeof(*piece);
+
+        if (t->device->read(piece, params + at, len))
+            return -1;
+        crc = crc32_z(crc, (const unsigned char *)piece, len);
+    }
+    t->param_crc = (uint32_t)crc;
+    return 0;
+}
+
 /* Every rank must hold the same bits: the maxima of x and of -x show it. */
 static int check_params(struct trainer *t, double *seconds)
 {
     double crc, ends[3];
 
-    t->param_crc = (uint32_t)crc32_z(
-        0, (const unsigned char *)model_params(t->model),
-        model_n_params(t->model) * sizeof(float));
+    if (sum_params(t))
+        return -1;
     crc = (double)t->param_crc;
     memcpy(ends, (double[]){crc, -crc, *seconds}, sizeof(ends));
     if (ddp_max(t->ddp, ends, 3))

@@ -79,7 +79,11 @@ static int load_data(struct trainer *t, int status)
         pixel_scale_meanstd(&t->scale, &t->data.train);
     else
         pixel_scale_unit(&t->scale);
-    return status;
+    if (status)
+        return -1;
+    return t->device->hold(&t->data.train) || t->device->hold(&t->data.test)
+               ? -1
+               : 0;
 }
 
 /* Return the images of a pass, so that a batch needs few passes of similar
@@ -117,7 +121,7 @@ static int make_models(struct trainer *t)
         model_create_view(&t->eval, t->model, (int)test_chunk))
         return -1;
     t->test.index = calloc(test_chunk, sizeof(*t->test.index));
-    t->test.labels = calloc(test_chunk, 1);
+    t->test.labels = t->device->alloc(test_chunk);
     if (!t->test.index || !t->test.labels)
         return train_fail("out of memory for %zu labels; lower "
                           "--test-batch-size",
@@ -138,17 +142,18 @@ static int is_core_idle(const struct trainer *t)
 static int make_loader(struct trainer *t)
 {
     int kind = t->args->prefetch;
-    int has_thread =
+    int may_help =
         kind == PREFETCH_ON || (kind == PREFETCH_AUTO && is_core_idle(t));
 
-    return loader_create(&t->loader, t->model, t->device, has_thread);
+    return loader_create(&t->loader, t->model, t->device,
+                         may_help && !t->device->is_async);
 }
 
 static int make_optim(struct trainer *t)
 {
     optim_set(&t->optim, t->args);
     t->optim.lr = rate_full(&t->rate);
-    return optim_init(&t->optim, ddp_n_own(t->ddp, t->ddp->rank));
+    return optim_init(&t->optim, t->device, ddp_n_own(t->ddp, t->ddp->rank));
 }
 
 int trainer_init(struct trainer *t)
@@ -170,6 +175,19 @@ int trainer_init(struct trainer *t)
     return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }
 
+/* End what is in the device's memory, and the device. */
+static void fini_device(struct trainer *t)
+{
+    trainer__drop_rescue(t);
+    trainer__free_whole(t);
+    t->device->release(t->test.labels);
+    model_destroy(t->eval);
+    model_destroy(t->model);
+    t->device->let_go(&t->data.train);
+    t->device->let_go(&t->data.test);
+    t->device->fini();
+}
+
 void trainer_fini(struct trainer *t)
 {
     ddp_drop_buckets(t->ddp);
@@ -178,15 +196,10 @@ void trainer_fini(struct trainer *t)
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
-    trainer__drop_rescue(t);
-    trainer__free_whole(t);
     free(t->test.index);
-    free(t->test.labels);
-    model_destroy(t->eval);
-    model_destroy(t->model);
-    dataset_fini(&t->data);
     if (t->device) /* else trainer_init() was never called */
-        t->device->fini();
+        fini_device(t);
+    dataset_fini(&t->data);
     *t = (struct trainer){.args = t->args, .ddp = t->ddp};
 }
 
@@ -290,8 +303,9 @@ static int learn_piece(struct trainer *t, const struct piece *p,
     pass->n = p->n;
     if (model_forward(t->model, pass))
         return -1;
-    model_loss(t->model, labels, p->n, image_scale(t), score);
-    watch_pass(t, t->model, p->n, score->loss);
+    if (model_loss(t->model, labels, p->n, image_scale(t), score) ||
+        watch_pass(t, t->model, p->n, score->loss))
+        return -1;
     phase_end(&t->phases, PHASE_FORWARD, span);
     span = phase_begin();
     if (is_last && isfinite(loss + score->loss))
@@ -304,33 +318,34 @@ static int learn_piece(struct trainer *t, const struct piece *p,
 
 /* Add up the squares of this rank's parts of the averages, in the order of
  * parameters, so that the cut into buckets has no effect. */
-static double sum_of_squares(const struct trainer *t)
+static int sum_squares(const struct trainer *t, double *sum)
 {
     const float *g = model_gradients(t->model);
-    double squares = 0;
 
+    *sum = 0;
+    if (!t->args->zero)
+        return t->device->squares(g, model_n_params(t->model), sum);
     for (int i = t->ddp->n_buckets; i-- > 0;) {
         struct ddp_part part = ddp_part(t->ddp, i, t->ddp->rank);
 
-        for (size_t k = part.first; k < part.first + part.count; k++)
-            squares += (double)g[k] * (double)g[k];
+        if (t->device->squares(g + part.first, part.count, sum))
+            return -1;
     }
-    return squares;
+    return 0;
 }
 
 /* Scale the averaged gradients down to --clip-norm, by PyTorch's rule. */
 static int clip(struct trainer *t)
 {
-    double squares = sum_of_squares(t), most = t->args->clip_norm;
-    float *g = model_gradients(t->model), factor;
+    double squares, most = t->args->clip_norm;
 
-    if (t->args->zero && ddp_sum(t->ddp, &squares, 1))
+    if (sum_squares(t, &squares) ||
+        (t->args->zero && ddp_sum(t->ddp, &squares, 1)))
         return -1;
     if (sqrt(squares) <= most)
         return 0;
-    factor = (float)(most / (sqrt(squares) + 1e-6));
-    for (size_t i = 0; i < model_n_params(t->model); i++)
-        g[i] *= factor;
+    t->device->scale(model_gradients(t->model), model_n_params(t->model),
+                     (float)(most / (sqrt(squares) + 1e-6)));
     return 0;
 }
 

@@ -29,20 +29,20 @@ struct copies;
 struct saving {
     struct folder folder;
     struct checkpoint_steps steps; /* of the checkpoint that was resumed from */
-    float *
-        whole; /* the optimizer's state of all ranks, while it saves or resumes with
-                   * ZeRO */
+    /* of the device: the optimizer's state of all ranks, while it saves or resumes with
+     * ZeRO */
+    float *whole;
 };
 
 /* What --elastic needs to go on without ranks that die, and with newcomers. */
 struct rescue {
     int is_training; /* this rank has the run's state, and its steps have begun */
     uint64_t alike; /* a number of the options and images, equal on all ranks */
-    float *running; /* the running statistics before this step */
+    float *running; /* of the device: the running statistics before this step */
     int in_step;    /* the step has begun, and is not counted */
     uint64_t n_counted; /* steps of the run that are counted */
-    /* With ZeRO; else NULL.  whole: parameters and state of all ranks, from a death to
-     * the next step. */
+    /* With ZeRO; else NULL.  whole: parameters and state of all ranks, of the device,
+     * from a death to the next step. */
     struct copies *copies;
     float *whole;
 };
@@ -50,7 +50,7 @@ struct rescue {
 /* One pass of the test. */
 struct test_pass {
     uint32_t *index;
-    unsigned char *labels;
+    unsigned char *labels; /* of the device */
     int has_reached; /* the last test has reached --target-acc */
 };
 

@@ -10,6 +10,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/copies.h"
 #include "trainer/ddp.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/train_state.h"
 #include "trainer/folder.h"
@@ -54,6 +55,7 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
         .seed = t->args->seed,
         .steps = steps_of(t),
         .optim = (uint64_t)t->optim.kind,
+        .device = t->device,
         .params = model_params(t->model),
         .state = state,
         .n_params = n,
@@ -66,15 +68,15 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
     return c;
 }
 
-/* Return memory for the optimizer's state of all parameters: this rank's own,
- * or with ZeRO t->saving.whole, until trainer__free_whole(). */
+/* Return memory of the device for the optimizer's state of all parameters: this rank's
+ * own, or with ZeRO t->saving.whole, until trainer__free_whole(). */
 static float *make_whole(struct trainer *t)
 {
     size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
 
     if (!t->args->zero)
         return t->optim.state;
-    t->saving.whole = malloc(n * sizeof(*t->saving.whole));
+    t->saving.whole = t->device->alloc(n * sizeof(*t->saving.whole));
     if (!t->saving.whole)
         train_fail("out of memory for the whole state of %s, %zu bytes; save "
                    "and resume where rank 0 has more",
@@ -84,7 +86,7 @@ static float *make_whole(struct trainer *t)
 
 void trainer__free_whole(struct trainer *t)
 {
-    free(t->saving.whole);
+    t->device->release(t->saving.whole);
     t->saving.whole = NULL;
 }
 
@@ -286,7 +288,7 @@ int trainer_share(struct trainer *t)
     t->skip = (size_t)words[2];
     t->rate.step = t->epoch * t->rate.epoch_steps + t->skip;
     if (!words[3]) /* nothing was resumed */
-        memset(t->optim.state, 0, t->optim.n_state * sizeof(float));
+        t->device->zero(t->optim.state, t->optim.n_state * sizeof(float));
     else if (share_optim(t))
         return -1;
     trainer__params_changed(t);

@@ -11,10 +11,11 @@
 #include <math.h>
 #include <stdio.h>
 
-void watch_pass(struct trainer *t, struct model *m, int n, double loss)
+int watch_pass(struct trainer *t, struct model *m, int n, double loss)
 {
-    if (!isfinite(loss) && !t->step.bad_place)
-        t->step.bad_place = finite_in_pass(m, n);
+    if (isfinite(loss) || t->step.bad_place)
+        return 0;
+    return finite_in_pass(m, n, &t->step.bad_place);
 }
 
 /* Record that `what` went wrong at this place, in a sentence with the remedy.
@@ -74,32 +75,37 @@ static int stop(struct trainer *t, const char *what)
 int watch_average(struct trainer *t, size_t step, double loss)
 {
     char what[96];
+    int is_spoilt;
 
     if (!isfinite(loss))
         ddp_spoil(t->ddp);
     if (ddp_average(t->ddp))
         return -1;
-    if (!ddp_is_spoilt(t->ddp))
-        return 0;
+    is_spoilt = ddp_is_spoilt(t->ddp);
+    if (is_spoilt <= 0)
+        return is_spoilt;
     snprintf(what, sizeof(what), "the loss of step %zu in epoch %llu", step + 1,
              (unsigned long long)t->epoch + 1);
     return stop(t, what);
 }
 
-/* Return the first place of parameters or of this rank's state that is not
+/* Find the first place of parameters or of this rank's state that is not
  * finite, or 0. */
-static int place_after_step(struct trainer *t)
+static int find_after_step(struct trainer *t, int *place)
 {
     const struct optim *o = &t->optim;
-    int place = finite_in_params(t->model);
     size_t at;
 
-    if (place)
-        return place;
-    at = finite_len(o->state, o->n_state);
-    if (at == o->n_state)
+    if (finite_in_params(t->model, place))
+        return -1;
+    if (*place)
         return 0;
-    return finite_place_of_state(t->model, ddp_param_at(t->ddp, at % o->n));
+    if (finite_on_device(t->device, o->state, o->n_state, &at))
+        return -1;
+    if (at < o->n_state)
+        *place =
+            finite_place_of_state(t->model, ddp_param_at(t->ddp, at % o->n));
+    return 0;
 }
 
 /* A loss may be finite although parameters are not: relu makes 0 of minus
@@ -115,7 +121,8 @@ int watch_epoch(struct trainer *t, double test_loss)
                  (unsigned long long)t->epoch);
         return stop(t, what);
     }
-    t->step.bad_place = place_after_step(t);
+    if (find_after_step(t, &t->step.bad_place))
+        return -1;
     found = first_place(t, &place, &rank);
     if (found <= 0)
         return found;

@@ -14,8 +14,9 @@ struct model;
 struct trainer;
 
 /* After a forward pass of m over n images, before the backward pass: if its
- * loss is not finite, keep the first place that is not. */
-void watch_pass(struct trainer *t, struct model *m, int n, double loss);
+ * loss is not finite, keep the first place that is not.  Returns 0, or -1 with
+ * train_error() set. */
+int watch_pass(struct trainer *t, struct model *m, int n, double loss);
 
 /* Average the gradients over the ranks, at the end of step `step` (from 0), in
  * which this rank had this loss.

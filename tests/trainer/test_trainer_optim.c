@@ -26,7 +26,7 @@ START_TEST(sgd_moves_as_by_hand)
     struct optim o = {.kind = OPTIM_SGD, .lr = 0.1, .momentum = 0.9f};
     float p[2] = {1, -2}, g[2] = {0.5f, -1};
 
-    ck_assert_int_eq(optim_init(&o, 2), 0);
+    ck_assert_int_eq(optim_init(&o, &device_cpu, 2), 0);
     optim_step(&o, p, g); /* v = .5, -1 */
     ck_assert_float_eq_tol(p[0], 0.95f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.9f, 1e-6);
@@ -52,7 +52,7 @@ START_TEST(nesterov_moves_as_torch_says)
     double want = 1, buffer = 0, place = 1, speed = 0;
     float p[2] = {1, 1}, g[2] = {0.5f, 0};
 
-    ck_assert_int_eq(optim_init(&o, 2), 0);
+    ck_assert_int_eq(optim_init(&o, &device_cpu, 2), 0);
     for (int i = 0; i < 10; i++) {
         double ahead = place + 0.9 * speed;
         double gradient = 0.5 + 0.5 * want;
@@ -85,7 +85,7 @@ START_TEST(adam_moves_as_the_paper_says)
     double want[19], mean[19] = {0}, square[19] = {0};
     float p[19], g[19];
 
-    ck_assert_int_eq(optim_init(&o, 19), 0);
+    ck_assert_int_eq(optim_init(&o, &device_cpu, 19), 0);
     for (int i = 0; i < 19; i++)
         want[i] = p[i] = (float)i / 7;
     for (int t = 1; t <= 30; t++) {
@@ -120,7 +120,7 @@ START_TEST(row21_a_step_in_parts_has_the_bits_of_a_whole_one)
                                   .beta2 = 0.999f,
                                   .epsilon = 1e-7f,
                                   .weight_decay = 0.1f};
-            ck_assert_int_eq(optim_init(&o[k], 21), 0);
+            ck_assert_int_eq(optim_init(&o[k], &device_cpu, 21), 0);
             for (int i = 0; i < 21; i++)
                 p[k][i] = (float)i / 7;
         }
@@ -153,7 +153,7 @@ START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
                       .epsilon = 1e-10f,
                       .weight_decay = 0.5f};
 
-    ck_assert_int_eq(optim_init(&o, 2), 0);
+    ck_assert_int_eq(optim_init(&o, &device_cpu, 2), 0);
     for (int i = 0; i < 3; i++)
         optim_step(&o, p, g);
     ck_assert_double_eq_tol((double)p[0], 0.775821515, 1e-6);

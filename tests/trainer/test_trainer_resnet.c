@@ -116,7 +116,7 @@ static void compare_pass(struct model *m, const char *which, int is_training)
 
     for (int i = 0; i < N; i++)
         labels[i] = (unsigned char)((7 * i + 3) % 10);
-    device_cpu.zero(model_gradients(m), model_n_params(m));
+    device_cpu.zero(model_gradients(m), model_n_params(m) * sizeof(float));
     ck_assert_int_eq(model_forward(m, &pass), 0);
     model_loss(m, labels, N, 1.0f / N, &score);
     ck_assert_double_eq_tol(score.loss / N, loss, LOSS * loss);

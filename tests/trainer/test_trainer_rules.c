@@ -96,7 +96,8 @@ static void begin(struct job *job, int i)
               (int)json_integer_value(json_object_get(job->run, "ranks")),
               EPOCH);
     optim_set(&job->optim, &job->args);
-    ck_assert_int_eq(optim_init(&job->optim, model_n_params(job->model)), 0);
+    ck_assert_int_eq(
+        optim_init(&job->optim, &device_cpu, model_n_params(job->model)), 0);
 }
 
 static void end(struct job *job)
@@ -123,7 +124,7 @@ static double make_step(struct job *job, size_t step)
     for (size_t k = 0; k < (size_t)BATCH * N_IN; k++)
         model_input(job->model)[k] =
             rng_unit(rng_key(TEST_KEY, 2), first * N_IN + k);
-    device_cpu.zero(model_gradients(job->model), n);
+    device_cpu.zero(model_gradients(job->model), n * sizeof(float));
     ck_assert_int_eq(model_forward(job->model, &pass), 0);
     model_loss(job->model, labels, BATCH, 1.0f / BATCH, &score);
     ck_assert_int_eq(model_backward(job->model, &pass, NULL, NULL), 0);

@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/files.h"
 #include "trainer/checkpoint.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/folder.h"
 #include "trainer/optim.h"
@@ -40,6 +41,7 @@ static struct checkpoint sample(uint64_t epoch)
                                .seed = 9,
                                .steps = {2, 64, 1, 1},
                                .optim = OPTIM_ADAM,
+                               .device = &device_cpu,
                                .dataset = "cifar10",
                                .params = params,
                                .state = state,
