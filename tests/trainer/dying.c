@@ -11,6 +11,7 @@
  * DYING_REFILL="WANT:FLOOR": once there are only FLOOR ranks, or fewer, rank 0 lets newcomers
  * in, each time it asks: it waits until there are enough of them for WANT ranks.
  */
+#include "tests/trainer/apart.h"
 #include "coll/coll.h"
 #include "trainer/checkpoint.h"
 #include "trainer/model.h"
@@ -53,12 +54,26 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
     return (int)syscall(SYS_connect, fd, addr, len);
 }
 
-/* The fault of a call that is done. */
-static int late_fault(void)
+/* A device's memory is open to the library (apart.h). */
+static int is_library(const char *name) { return !strncmp(name, "coll_", 5); }
+
+static int begin(const char *name)
 {
-    if (!strcmp(kind, "end"))
+    int is_wrong = is_due(name);
+
+    if (is_library(name))
+        apart_open();
+    return is_wrong;
+}
+
+/* The fault of a call that is done, or its status. */
+static int end(const char *name, int is_wrong, int status)
+{
+    if (is_library(name))
+        apart_close();
+    if (is_wrong && !strcmp(kind, "end"))
         raise(SIGKILL);
-    return COLL_ERR_PEER;
+    return is_wrong ? COLL_ERR_PEER : status;
 }
 
 #define WRAP(name, parameters, ...)                                            \
@@ -66,9 +81,9 @@ static int late_fault(void)
     int __wrap_##name parameters;                                              \
     int __wrap_##name parameters                                               \
     {                                                                          \
-        int is_wrong = is_due(#name), st = __real_##name(__VA_ARGS__);         \
+        int is_wrong = begin(#name);                                           \
                                                                                \
-        return is_wrong ? late_fault() : st;                                   \
+        return end(#name, is_wrong, __real_##name(__VA_ARGS__));               \
     }
 
 WRAP(coll_start, (struct coll_request * request), request)
@@ -87,6 +102,16 @@ WRAP(coll_broadcast,
      (const void *in, void *out, size_t count, enum coll_type type, int root,
       struct coll_comm *comm, void *stream),
      in, out, count, type, root, comm, stream)
+WRAP(coll_gatherv,
+     (const void *in, size_t count, void *out, const size_t *counts,
+      const size_t *displs, enum coll_type type, int root,
+      struct coll_comm *comm, void *stream),
+     in, count, out, counts, displs, type, root, comm, stream)
+WRAP(coll_scatterv,
+     (const void *in, const size_t *counts, const size_t *displs, void *out,
+      size_t count, enum coll_type type, int root, struct coll_comm *comm,
+      void *stream),
+     in, counts, displs, out, count, type, root, comm, stream)
 WRAP(coll_comm_shrink,
      (struct coll_comm * comm, const int exclude[], int n_exclude, int flags,
       struct coll_comm **rest),

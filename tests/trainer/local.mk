@@ -64,19 +64,19 @@ tests_trainer_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_jo
 tests_trainer_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
 tests_trainer_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
 	$(JANSSON_LIBS) -lm
-# a coll_train with faults; checkpoint_save() and the like are wrapped where they are called
+# a coll_train with faults, and with a device apart; checkpoint_save() and the like are wrapped where they are called
 check_PROGRAMS += %D%/coll_train_dying
-tests_trainer_coll_train_dying_SOURCES = trainer/main.c %D%/dying.c
+tests_trainer_coll_train_dying_SOURCES = trainer/main.c %D%/dying.c %D%/apart.c %D%/apart.h
 tests_trainer_coll_train_dying_LDADD = libtrainer.la libcoll.la
 tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_group_end -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
 	-Wl,--wrap=coll_allreduce -Wl,--wrap=coll_allgather -Wl,--wrap=coll_broadcast \
 	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=coll_comm_grow \
 	-Wl,--wrap=coll_comm_create_env -Wl,--wrap=coll_comm_waiting -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
-	-Wl,--wrap=optim_move
+	-Wl,--wrap=optim_move -Wl,--wrap=coll_gatherv -Wl,--wrap=coll_scatterv -Wl,--wrap=device_find
 endif
 endif
 scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_run.sh \
-	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh
+	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh %D%/trainer_apart.sh
 long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
 	%D%/trainer_warmup.test %D%/trainer_killed.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_dying.sh %D%/trainer_killed.sh \

@@ -30,6 +30,9 @@ elastic() {
     rm -f r.json
     # shellcheck disable=SC2086
     accept "$collrun" --min-np 1 --max-restarts $restarts -n "$ranks" sh rank "$dying" $base "$@"
+    # others would go on without a rank that crashes, too
+    ! grep 'killed by signal \(6\|11\) \|Sanitizer' err ||
+        fail "$ranks ranks, $FAULTS, $*: a rank crashed"
     [ "$(grep -o '"images":192,\|"images":192}' r.json | wc -l)" = $images ] ||
         fail "$ranks ranks, $FAULTS, $*: images $(grep -o '"images":[0-9]*' r.json)"
 }
