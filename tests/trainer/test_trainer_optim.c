@@ -162,6 +162,22 @@ START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
 }
 END_TEST
 
+/* As --clip-norm with ZeRO adds them up. */
+START_TEST(squares_have_the_same_bits_in_parts)
+{
+    float values[1000];
+    double whole = 0, parts = 0;
+
+    for (int i = 0; i < 1000; i++)
+        values[i] = 1 / (float)(i + 1);
+    ck_assert_int_eq(device_cpu.squares(values, 1000, &whole), 0);
+    for (size_t at = 0; at < 1000; at += 125)
+        ck_assert_int_eq(device_cpu.squares(values + at, 125, &parts), 0);
+    ck_assert_double_eq(parts, whole);
+    ck_assert_double_eq_tol(whole, 1.643934567, 1e-6);
+}
+END_TEST
+
 /* ---- 16 bits ---- */
 
 /* All numbers of 16 bits are what they are after a way there and back; and what
@@ -238,6 +254,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(
         optim, row21_a_step_in_parts_has_the_bits_of_a_whole_one, 0, 4);
     tcase_add_test(optim, adagrad_with_weight_decay_goes_the_way_of_torch);
+    tcase_add_test(optim, squares_have_the_same_bits_in_parts);
     tcase_add_test(optim, row22_numbers_of_16_bits_keep_their_bits);
     tcase_add_test(optim, row22_rounding_goes_to_the_nearest);
     return suite;
