@@ -1,3 +1,5 @@
+include %D%/cuda/local.mk
+
 # coll_train; links libcoll.la only.  libtrainer.la is all of it but main(), for
 # the unit tests.
 if HAVE_ONEDNN
