@@ -113,6 +113,11 @@ struct layer_io {
     float *din, *dplus; /* NULL if it is not needed */
 };
 
+/* A norm layer adds this to variances, and the running statistics move by this part of
+ * the way. */
+#define NORM_EPSILON 1e-5
+#define NORM_MOMENTUM 0.1f
+
 /* What a kind of layer can do; no slot is empty.  Functions return 0, or -1
  * with train_error() set. */
 struct layer_ops {

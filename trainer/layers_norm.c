@@ -26,9 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPSILON 1e-5
-#define MOMENTUM 0.1f
-
 struct norm {
     float *mean, *root; /* [channels] of this pass; root: 1 / deviation */
     float *a, *b, *c;   /* [channels]: what a loop needs for each channel */
@@ -231,7 +228,10 @@ static void find_moment(const struct layer *l, const struct layer_io *io,
         s->totals[c] /= count;
 }
 
-static double root_of(double variance) { return 1 / sqrt(variance + EPSILON); }
+static double root_of(double variance)
+{
+    return 1 / sqrt(variance + NORM_EPSILON);
+}
 
 /* Find the batch's mean and variance, and move the running ones towards them. */
 static void find_statistics(struct layer *l, const struct layer_io *io,
@@ -250,9 +250,9 @@ static void find_statistics(struct layer *l, const struct layer_io *io,
     find_moment(l, io, images, 2);
     for (size_t c = 0; c < n; c++) {
         s->root[c] = (float)root_of(s->totals[c]);
-        mean[c] += MOMENTUM * (s->mean[c] - mean[c]);
+        mean[c] += NORM_MOMENTUM * (s->mean[c] - mean[c]);
         variance[c] +=
-            MOMENTUM * ((float)(s->totals[c] * unbiased) - variance[c]);
+            NORM_MOMENTUM * ((float)(s->totals[c] * unbiased) - variance[c]);
     }
 }
 

@@ -13,6 +13,11 @@
 
 #include <stdint.h>
 
+/* The attributes of the functions here; cuda/span.cuh has those for a device. */
+#ifndef RNG_FUNCTION
+#define RNG_FUNCTION static inline
+#endif
+
 /* What a number is drawn for, so that no two uses share numbers. */
 enum rng_stream {
     RNG_INIT = 1,
@@ -22,7 +27,7 @@ enum rng_stream {
     RNG_AUGMENT
 };
 
-static inline uint64_t rng_mix(uint64_t x)
+RNG_FUNCTION uint64_t rng_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -30,26 +35,26 @@ static inline uint64_t rng_mix(uint64_t x)
 }
 
 /* Return the key of a sub-sequence of `key`. */
-static inline uint64_t rng_key(uint64_t key, uint64_t which)
+RNG_FUNCTION uint64_t rng_key(uint64_t key, uint64_t which)
 {
     return rng_mix(rng_mix(key + 0x9e3779b97f4a7c15u) ^
                    (which + 1) * 0xd1b54a32d192ed03u);
 }
 
 /* Return number `i` of the sequence `key`, 64 random bits. */
-static inline uint64_t rng_bits(uint64_t key, uint64_t i)
+RNG_FUNCTION uint64_t rng_bits(uint64_t key, uint64_t i)
 {
     return rng_mix(key + (i + 1) * 0x9e3779b97f4a7c15u);
 }
 
 /* Return number `i` of the sequence `key`, evenly in [0, 1). */
-static inline float rng_unit(uint64_t key, uint64_t i)
+RNG_FUNCTION float rng_unit(uint64_t key, uint64_t i)
 {
     return (float)(rng_bits(key, i) >> 40) * 0x1p-24f;
 }
 
 /* Return number `i` of the sequence `key`, evenly in [0, n). */
-static inline uint64_t rng_below(uint64_t key, uint64_t i, uint64_t n)
+RNG_FUNCTION uint64_t rng_below(uint64_t key, uint64_t i, uint64_t n)
 {
     return (uint64_t)((unsigned __int128)rng_bits(key, i) * n >> 64);
 }
