@@ -59,6 +59,7 @@ half=lib/type/half.h # the one conversion of 16-bit floats, for programs too
     may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/util tools/common
     may trainer include/coll coll tools/common "$half"
+    may trainer/cuda trainer tools/common "$half"
     may bindings/nccl include/coll coll
     may examples include/coll coll
 }

@@ -93,8 +93,8 @@ struct train_span {
       (span<T> out, span<const float> biases, uint32_t relu),                  \
       (out, biases, relu))                                                     \
     X(relu_back, type, "ss", (span<const T> out, span<T> dout), (out, dout))   \
-    X(fold, type, "ssu",                                                       \
-      (span<const T> from, span<float> to, uint32_t add), (from, to, add))     \
+    X(fold, type, "ssu", (span<const T> from, span<float> to, uint32_t add),   \
+      (from, to, add))                                                         \
     X(pack_weights, type, "ssuuu",                                             \
       (span<const float> from, span<T> to, uint32_t ins, uint32_t padded,      \
        uint32_t area),                                                         \
@@ -117,8 +117,8 @@ struct train_span {
        uint32_t stride, uint32_t pad, uint32_t relu),                          \
       (in, out, dout, din, {channels, height, width, kernel, stride, pad},     \
        relu))                                                                  \
-    X(mean, type, "ssu",                                                       \
-      (span<const T> in, span<T> out, uint32_t channels), (in, out, channels)) \
+    X(mean, type, "ssu", (span<const T> in, span<T> out, uint32_t channels),   \
+      (in, out, channels))                                                     \
     X(mean_back, type, "ssu",                                                  \
       (span<const T> dout, span<T> din, uint32_t channels),                    \
       (dout, din, channels))                                                   \
@@ -181,16 +181,14 @@ struct train_span {
        uint64_t rows, uint32_t is_training),                                   \
       (partial, state, weights, dweights, dbiases, rows, is_training))         \
     X(sgd, f32, "sssuuuu",                                                     \
-      (span<float> params, span<const float> gradients,                        \
-       span<float> velocity, float rate, float momentum, float decay,          \
-       uint32_t nesterov),                                                     \
+      (span<float> params, span<const float> gradients, span<float> velocity,  \
+       float rate, float momentum, float decay, uint32_t nesterov),            \
       (params, gradients, velocity, {rate, momentum, decay, nesterov}))        \
     X(adam, f32, "ssssuuuuu",                                                  \
       (span<float> params, span<const float> gradients, span<float> mean,      \
        span<float> square, float rate, float beta1, float beta2,               \
        float epsilon, float decay),                                            \
-      (params, gradients, mean, square,                                        \
-       {rate, beta1, beta2, epsilon, decay}))                                  \
+      (params, gradients, mean, square, {rate, beta1, beta2, epsilon, decay})) \
     X(adagrad, f32, "sssuuu",                                                  \
       (span<float> params, span<const float> gradients, span<float> sum,       \
        float rate, float epsilon, float decay),                                \
