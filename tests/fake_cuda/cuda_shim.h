@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_shim.h - as much of CUDA C++ as lib/device/cuda_kernels.cu uses, for a
- * host's compiler.
+/* cuda_shim.h - as much of CUDA C++ as lib/device/cuda_kernels.cu and
+ * trainer/cuda/kernels.cu use, for a host's compiler.
  *
  * Blocks and threads are a loop (kernels.cc) where a kernel's threads do not wait for
  * each other, and threads of the host where they do (grid.h).  Vectors are aligned as
@@ -32,7 +32,7 @@ struct fake_index {
 };
 
 /* Of the thread that is being played. */
-static thread_local fake_index threadIdx, blockIdx, blockDim, gridDim;
+inline thread_local fake_index threadIdx, blockIdx, blockDim, gridDim;
 
 /* ---- threads that wait for each other ------------------------------------- */
 

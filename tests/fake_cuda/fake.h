@@ -122,8 +122,8 @@ struct context *context_current(CUresult *rc);
 
 struct kernel {
     const char *name;
-    /* p: address of len bytes, n: the same or NULL, l: that len, a: address, w: 8
-     * bytes, u: 4 bytes */
+    /* p: address of len bytes, n: the same or NULL, l: that len, a: address, s: a span
+     * (16 bytes: an address and its len), w: 8 bytes, u: 4 bytes */
     const char *params;
     int max_threads;
     /* By hand, for a PTX text; NULL: one of the product's kernels. */
@@ -162,7 +162,7 @@ struct work {
         struct {
             const struct kernel *kernel;
             unsigned blocks, threads;
-            uint64_t *values; /* of its parameters */
+            uint64_t *values; /* of its parameters: kernel_words() */
         } kernel;
         struct {
             unsigned n;
@@ -194,6 +194,9 @@ int memops_step(struct work *w, unsigned *next, struct stream *s, CUresult *rc);
 void memops_nap(unsigned *n_naps);
 
 CUresult kernel_run(struct work *w, struct stream *s);
+
+/* How many words of 8 bytes the values of its parameters are. */
+size_t kernel_words(const struct kernel *k);
 
 /* For fake_cuda_counts(): what is put into a stream (counts.c). */
 void counts_add(const struct work *w);

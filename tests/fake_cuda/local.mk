@@ -6,7 +6,8 @@
 if HAVE_CHECK
 check_LTLIBRARIES += tests/fake_cuda/libkernels.la
 tests_fake_cuda_libkernels_la_SOURCES = benchmarks/bench_kernel.cu \
-	%D%/kernels.cc %D%/kernels.h \
+	%D%/kernels.cc %D%/kernels.h %D%/kernel_entry.h \
+	%D%/trainer_kernels.cc \
 	%D%/cuda_shim.h %D%/grid.c %D%/grid.h
 tests_fake_cuda_libkernels_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
 # libcuda.so.1: a driver of few entries

@@ -19,6 +19,7 @@ enum {
     FATBIN = 0xba55ed50,
     WRAPPED = 0x466243b1,
     PRODUCT_THREADS = 512,
+    MOST_PARAMS = 16,
     PLAN_REGISTERS = 64
 };
 
@@ -273,19 +274,34 @@ static CUresult check(const struct function *f, const struct launch *l)
     return CUDA_SUCCESS;
 }
 
+/* How many words of a launch's values a parameter takes. */
+static size_t words_of(char letter) { return letter == 's' ? 2 : 1; }
+
+size_t kernel_words(const struct kernel *k)
+{
+    size_t n = 0;
+
+    for (const char *letter = k->params; *letter; letter++)
+        n += words_of(*letter);
+    return n;
+}
+
 /* DA: the values are copied at the call. */
 static CUresult take(const struct kernel *k, void **params, struct work *w)
 {
     size_t n = strlen(k->params);
+    uint64_t *value;
 
     if (n && !params)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < n; i++)
         if (!params[i])
             return CUDA_ERROR_INVALID_VALUE;
-    w->kernel.values = calloc(n + 1, sizeof(uint64_t));
-    for (size_t i = 0; i < n; i++)
-        memcpy(&w->kernel.values[i], params[i], k->params[i] == 'u' ? 4 : 8);
+    w->kernel.values = calloc(kernel_words(k) + 1, sizeof(uint64_t));
+    value = w->kernel.values;
+    for (size_t i = 0; i < n; value += words_of(k->params[i++]))
+        memcpy(value, params[i],
+               k->params[i] == 'u' ? 4 : 8 * words_of(k->params[i]));
     return CUDA_SUCCESS;
 }
 
@@ -378,6 +394,22 @@ static CUresult place(const struct kernel *k, uint64_t *values,
     return CUDA_SUCCESS;
 }
 
+/* The same of spans, which say themselves how long they are. */
+static CUresult place_spans(const struct kernel *k, uint64_t *values,
+                            struct context *ctx)
+{
+    for (int i = 0; k->params[i]; values += words_of(k->params[i++])) {
+        if (k->params[i] != 's' || !values[1])
+            continue;
+        if (values[0] % fake_kernel_item(k->name, i))
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
+        values[0] = (uint64_t)memory_view(values[0], values[1], ctx);
+        if (!values[0])
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* ---- a plan's kernel: threads that wait for each other (grid.h) ---------- */
 
 struct visit {
@@ -452,19 +484,20 @@ static CUresult run_grid(struct work *w, struct stream *s, void **params)
 CUresult kernel_run(struct work *w, struct stream *s)
 {
     const struct kernel *k = w->kernel.kernel;
-    uint64_t values[16];
-    void *params[16];
+    uint64_t values[2 * MOST_PARAMS], *value = values;
+    void *params[MOST_PARAMS];
     CUresult rc;
 
-    for (size_t i = 0; i < 16 && k->params[i]; i++) {
-        values[i] = w->kernel.values[i];
-        params[i] = &values[i];
-    }
+    memcpy(values, w->kernel.values, kernel_words(k) * sizeof(*values));
+    for (int i = 0; k->params[i]; value += words_of(k->params[i++]))
+        params[i] = value;
     if (k->run)
         return k->run(s, params);
     if (!strcmp(k->name, COLL__CUDA_PLAN))
         return run_grid(w, s, params);
     rc = place(k, values, s->ctx);
+    if (!rc)
+        rc = place_spans(k, values, s->ctx);
     if (!rc)
         fake_kernel_run(k->name, w->kernel.blocks, w->kernel.threads, params,
                         (int)stream_dice(s, 2));

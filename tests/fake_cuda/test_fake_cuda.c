@@ -7,6 +7,7 @@
 #include "tests/fake_cuda/counts.h"
 #include "tests/gpu/kernels_driver.h"
 #include "tests/support/suite.h"
+#include "trainer/cuda/kernels.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -406,6 +407,97 @@ START_TEST(a_kernel_wants_its_elements_aligned)
 }
 END_TEST
 
+static CUfunction fat_kernel(const char *name)
+{
+    CUfunction kernel;
+    CUmodule module;
+
+    OK(cu.ModuleLoadData(&module, fat_binary));
+    OK(cu.ModuleGetFunction(&kernel, module, name));
+    return kernel;
+}
+
+/* Also when it was captured: at once, and at each launch. */
+START_TEST(a_kernel_finds_the_bytes_of_a_span)
+{
+    float x[3] = {1, 2, 3}, got[3];
+    CUdeviceptr memory;
+    struct train_span to, from;
+    CUfunction add;
+    CUstream s;
+    CUgraph graph;
+    CUgraphExec exec;
+
+    fake_start();
+    s = fake_stream();
+    memory = fake_memory(2 * sizeof(x));
+    fake_put(memory, x, sizeof(x));
+    fake_put(memory + sizeof(x), x, sizeof(x));
+    to = (struct train_span){memory, sizeof(x)};
+    from = (struct train_span){memory + sizeof(x), sizeof(x)};
+    add = fat_kernel("train_add_f32");
+    OK(gpu_launch(add, 1, 2, s, (void *[]){&to, &from}));
+    OK(cu.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(gpu_launch(add, 1, 2, s, (void *[]){&to, &from}));
+    to.at = from.at = 0; /* were copied at the call */
+    OK(cu.StreamEndCapture(s, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphLaunch(exec, s));
+    OK(cu.GraphLaunch(exec, s));
+    OK(cu.StreamSynchronize(s));
+    OK(cu.MemcpyDtoH(got, memory, sizeof(got)));
+    for (int i = 0; i < 3; i++)
+        ck_assert(got[i] == 4 * x[i]);
+}
+END_TEST
+
+START_TEST(a_span_of_no_bytes_may_be_anywhere)
+{
+    struct train_span none = {1, 0}, out;
+    float x = -1, got = 5;
+    uint32_t relu = 1;
+
+    fake_start();
+    out = (struct train_span){fake_memory(sizeof(x)), sizeof(x)};
+    fake_put(out.at, &x, sizeof(x));
+    OK(gpu_launch(fat_kernel("train_bias_relu_f32"), 1, 1, NULL,
+                  (void *[]){&out, &none, &relu}));
+    OK(cu.MemcpyDtoH(&got, out.at, sizeof(got)));
+    ck_assert(got == 0);
+}
+END_TEST
+
+START_TEST(a_span_behind_the_memorys_end_is_a_fault)
+{
+    struct train_span to, from;
+
+    fake_start();
+    from = to = (struct train_span){fake_memory(1024), 1024};
+    from.len += 4;
+    OK(gpu_launch(fat_kernel("train_add_f32"), 1, 1, NULL,
+                  (void *[]){&to, &from}));
+    IS(ILLEGAL_ADDRESS, cu.CtxSynchronize());
+}
+END_TEST
+
+/* Each by its own elements. */
+START_TEST(a_span_wants_its_elements_aligned)
+{
+    struct train_span from, to;
+    CUfunction pack;
+
+    fake_start();
+    from = (struct train_span){fake_memory(1024), 16};
+    to = (struct train_span){fake_memory(1024) + 2, 8};
+    pack = fat_kernel("train_pack_bf16");
+    OK(gpu_launch(pack, 1, 1, NULL, (void *[]){&from, &to}));
+    OK(cu.CtxSynchronize());
+    from.at += 2;
+    OK(gpu_launch(pack, 1, 1, NULL, (void *[]){&from, &to}));
+    IS(MISALIGNED_ADDRESS, cu.CtxSynchronize());
+}
+END_TEST
+
 START_TEST(what_is_put_into_streams_is_counted)
 {
     void (*ask)(struct fake_counts *);
@@ -453,6 +545,10 @@ int main(void)
     tcase_add_test(tc, attributes_can_be_overruled);
     tcase_add_test(tc, the_products_kernels_run_on_device_memory);
     tcase_add_test(tc, a_kernel_wants_its_elements_aligned);
+    tcase_add_test(tc, a_kernel_finds_the_bytes_of_a_span);
+    tcase_add_test(tc, a_span_of_no_bytes_may_be_anywhere);
+    tcase_add_test(tc, a_span_behind_the_memorys_end_is_a_fault);
+    tcase_add_test(tc, a_span_wants_its_elements_aligned);
     tcase_add_test(tc, what_is_put_into_streams_is_counted);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

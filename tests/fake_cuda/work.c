@@ -26,7 +26,7 @@ void work_copy(struct work *to, const struct work *from)
         break;
     case W_KERNEL:
         to->kernel.values =
-            duplicate(from->kernel.values, strlen(from->kernel.kernel->params) *
+            duplicate(from->kernel.values, kernel_words(from->kernel.kernel) *
                                                sizeof(*to->kernel.values));
         break;
     case W_MEMOPS:
