@@ -12,7 +12,8 @@ trainer_tests = tests/trainer/test_trainer_layers tests/trainer/test_trainer_net
 	tests/trainer/test_trainer_rate tests/trainer/test_trainer_config \
 	tests/trainer/test_trainer_rules tests/trainer/test_trainer_loss \
 	tests/trainer/test_trainer_args tests/trainer/test_trainer_optim \
-	tests/trainer/test_trainer_sampler
+	tests/trainer/test_trainer_sampler \
+	tests/trainer/test_trainer_cuda_kernels tests/trainer/test_trainer_cuda_layers
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_trainer_test_trainer_layers_SOURCES = %D%/test_trainer_layers.c \
@@ -25,6 +26,20 @@ tests_trainer_test_trainer_network_SOURCES = %D%/test_trainer_network.c \
 	%D%/trainer_layer.c %D%/trainer_layer.h
 tests_trainer_test_trainer_network_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+# the kernels for CUDA, on the host
+trainer_kernel = %D%/trainer_kernel.c %D%/trainer_kernel.h
+tests_trainer_test_trainer_cuda_kernels_SOURCES = %D%/test_trainer_cuda_kernels.c \
+	$(trainer_kernel)
+nodist_EXTRA_tests_trainer_test_trainer_cuda_kernels_SOURCES = cxx.cc
+tests_trainer_test_trainer_cuda_kernels_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_cuda_kernels_LDADD = tests/fake_cuda/libkernels.la libtrainer.la \
+	$(CHECK_LIBS) -lm
+tests_trainer_test_trainer_cuda_layers_SOURCES = %D%/test_trainer_cuda_layers.c \
+	$(trainer_kernel) %D%/trainer_layer.c %D%/trainer_layer.h
+nodist_EXTRA_tests_trainer_test_trainer_cuda_layers_SOURCES = cxx.cc
+tests_trainer_test_trainer_cuda_layers_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_cuda_layers_LDADD = tests/fake_cuda/libkernels.la libtrainer.la \
+	$(CHECK_LIBS) -lm
 tests_trainer_test_trainer_loader_CFLAGS = $(check_cflags)
 tests_trainer_test_trainer_loader_LDADD = libtrainer.la $(CHECK_LIBS) -lpthread -lm
 tests_trainer_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
