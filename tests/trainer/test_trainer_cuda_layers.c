@@ -120,28 +120,35 @@ END_TEST
 
 /* ---- dropout ------------------------------------------------------------------- */
 
-static void check_dropout(int channels, float rate, int of_maps,
-                          enum kernel_type type)
+/* What bench_init() sets. */
+enum { KEY = 99, INDEX = 1, FIRST = 5 };
+
+struct dropout_case {
+    int channels, edge, of_maps;
+    float rate;
+};
+
+static void check_dropout(const struct dropout_case *c, enum kernel_type type)
 {
     struct layer_spec spec = {
-        .kind = LAYER_DROPOUT, .rate = rate, .of_maps = of_maps};
-    struct shape in = {channels, 3, 5, channels};
-    uint64_t key;
+        .kind = LAYER_DROPOUT, .rate = c->rate, .of_maps = c->of_maps};
+    struct shape in = {c->channels, c->edge, c->edge, c->channels};
+    uint64_t key = rng_key(KEY, INDEX);
+    int pixels = c->edge * c->edge;
+    float scale = 1 / (1 - c->rate), *out;
     struct bench b;
-    float *out;
 
     bench_make(&b, &spec, in, type);
-    key = rng_key(b.pass.key, (uint64_t)b.layer.index);
     bench_value(&b);
     out = kernel_values(b.n_out, 7, type);
-    if (of_maps)
+    if (c->of_maps)
         KERNEL("dropout_maps", type, VALUES(b.in, b.n_in), VALUES(out, b.n_out),
-               WIDE(key), WIDE(b.pass.first), WORD(channels), WORD(15),
-               REAL(rate), REAL(1 / (1 - rate)));
+               WIDE(key), WIDE(FIRST), WORD(c->channels), WORD(pixels),
+               REAL(c->rate), REAL(scale));
     else
         KERNEL("dropout", type, VALUES(b.in, b.n_in), VALUES(out, b.n_out),
-               WIDE(key), WIDE(b.pass.first), WORD(channels * 15),
-               WORD((double)rate * 0x1p32), REAL(1 / (1 - rate)));
+               WIDE(key), WIDE(FIRST), WORD(c->channels * pixels),
+               WORD((double)c->rate * 0x1p32), REAL(scale));
     kernel_round(b.out, b.n_out, type);
     kernel_same(out, b.out, b.n_out, "out");
     free(out);
@@ -154,10 +161,37 @@ START_TEST(dropout_has_the_processors_masks)
 
     for (int channels = 1; channels <= MOST_CHANNELS; channels++)
         for (int rate = 0; rate < 4; rate++)
-            for (int of_maps = 0; of_maps < 2; of_maps++)
-                for (int type = F32; type <= BF16; type++)
-                    check_dropout(channels, rates[rate], of_maps,
-                                  (enum kernel_type)type);
+            for (int what = 0; what < 4; what++) {
+                struct dropout_case c = {channels, 4, what & 1, rates[rate]};
+
+                check_dropout(&c, what >> 1 ? BF16 : F32);
+            }
+}
+END_TEST
+
+/* Return the number drawn for value i of the first image, as layers_dropout.c does. */
+static uint32_t drawn(uint32_t i)
+{
+    uint64_t bits = rng_bits(rng_key(KEY, INDEX), FIRST);
+    uint32_t h = (i * 0x9e3779b9u) ^ (uint32_t)bits;
+
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    return (h ^ h >> 16) + (uint32_t)(bits >> 32);
+}
+
+/* The rates are numbers that are drawn: also in so many values none is wrong. */
+START_TEST(masks_are_right_up_to_the_last_bit)
+{
+    uint64_t of_maps = rng_key(rng_key(KEY, INDEX), FIRST);
+    uint32_t i = 0;
+
+    while (drawn(i) < UINT32_C(1) << 31 || drawn(i) & 0xff) /* no float */
+        i++;
+    ck_assert_uint_lt(i, 16 * 100 * 100);
+    check_dropout(
+        &(struct dropout_case){16, 100, 0, (float)(drawn(i) * 0x1p-32)}, F32);
+    check_dropout(&(struct dropout_case){16, 3, 1, rng_unit(of_maps, 3)}, F32);
 }
 END_TEST
 
@@ -353,6 +387,7 @@ int main(void)
                         sizeof(pools) / sizeof(pools[0]));
     tcase_add_test(tc, mean_pools_have_the_processors_bits);
     tcase_add_test(tc, dropout_has_the_processors_masks);
+    tcase_add_test(tc, masks_are_right_up_to_the_last_bit);
     tcase_add_loop_test(tc, batches_are_normalized_as_by_the_processors, 0, 16);
     tcase_add_test(tc, a_channel_with_nan_is_nan);
     return suite_run(suite);

@@ -19,8 +19,9 @@
  *     to[i] = from[i] + from[i + n] + from[i + 2 n] + ..., n elements in `to`
  *
  * So one with n = slices * channels leaves `slices` rows of sums, one more with n =
- * channels the sums of the channels.  A thread adds what goes into one place (or 16 bytes
- * of places), so slices * channels is how much is done at once.
+ * channels the sums of the channels.  A thread adds what goes into one place, or into 16
+ * bytes of places, so n is how much is done at once: some 2^18 places occupy a large GPU.
+ * Of many slices the next fold had better leave the square root.
  *
  * Where nothing else is said, an output may be the input of the same size and type;
  * other overlap is invalid.
