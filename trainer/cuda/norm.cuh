@@ -187,7 +187,7 @@ DEVICE void add_products(const norm_gradients<T> &g, span<float> partial,
             if (at >= g.counted)
                 continue;
             change(
-                sum, [](float t, float x) { return t + x; }, d);
+                sum, [](float t, float y) { return t + y; }, d);
             change(
                 product,
                 [](float t, float y, float v, float m) {
