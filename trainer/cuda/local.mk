@@ -6,7 +6,6 @@ EXTRA_DIST += %D%/kernels.h %D%/kernels.cu %D%/no_image.c %D%/span.cuh \
 train_cuh = %D%/bias.cuh %D%/dropout.cuh %D%/fold.cuh %D%/gather.cuh \
 	%D%/mean.cuh %D%/norm.cuh %D%/optim.cuh %D%/pool.cuh %D%/softmax.cuh \
 	%D%/vector.cuh %D%/weights.cuh
-if HAVE_ONEDNN
 if HAVE_CUDA
 noinst_LTLIBRARIES += libtrainimage.la
 libtrainimage_la_SOURCES = %D%/kernels.h
@@ -21,6 +20,5 @@ CLEANFILES += %D%/cuda_image.c
 	    $(top_srcdir)/%D%/kernels.cu trainer/cuda/kernels.h train_cuda_image
 else
 libtrainimage_la_SOURCES += %D%/no_image.c
-endif
 endif
 endif
