@@ -72,6 +72,7 @@ static int apart_init(int threads)
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (area == MAP_FAILED)
         abort();
+    madvise(area, AREA, MADV_HUGEPAGE); /* large pages are protected sooner */
     return device_cpu.init(threads);
 }
 
