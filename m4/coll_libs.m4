@@ -136,6 +136,20 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
   COLL_DECIDE([cuda], [CUDA], [nvidia-cuda-dev, CUDA 12.0 or later])
   COLL_NVCC
 
+  COLL_OPTION([cudnn], [the trainer computes on GPUs])
+  COLL_HEADER_BELOW([cudnn], [cudnn.h])
+  AS_IF([test "x$have_cuda" != xyes && test "x$want_cudnn" = xauto], [want_cudnn=no])
+  have_cudnn=no
+  CUDNN_CFLAGS=$CUDA_CFLAGS
+  AS_IF([test "x$want_cudnn" != xno], [
+    AS_IF([test -n "$dir_cudnn"], [CUDNN_CFLAGS="-I$dir_cudnn/include $CUDA_CFLAGS"])
+    coll_saved_cppflags=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $CUDNN_CFLAGS"
+    AC_CHECK_HEADER([cudnn.h], [AC_CHECK_HEADER([cublasLt.h], [have_cudnn=yes])])
+    CPPFLAGS=$coll_saved_cppflags])
+  AC_SUBST([CUDNN_CFLAGS])
+  COLL_DECIDE([cudnn], [CUDNN], [nvidia-cudnn, 9.0 or later])
+
   COLL_OPTION([pmix], [start under mpirun and srun --mpi=pmix])
   COLL_TRY_PKG([pmix], [PMIX], [pmix])
   COLL_DECIDE([pmix], [PMIX], [libpmix-dev])
@@ -318,6 +332,7 @@ libcoll $PACKAGE_VERSION
   libibverbs   `$PKG_CONFIG --modversion libibverbs`
   CUDA headers $have_cuda
   CUDA nvcc    $have_nvcc
+  cuDNN        $have_cudnn
   PMIx         $have_pmix
   oneDNN       $have_onednn
   Check        $have_check
