@@ -140,9 +140,10 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
   COLL_HEADER_BELOW([cudnn], [cudnn.h])
   AS_IF([test "x$have_cuda" != xyes && test "x$want_cudnn" = xauto], [want_cudnn=no])
   have_cudnn=no
-  CUDNN_CFLAGS=$CUDA_CFLAGS
+  # -isystem: their declarations are not ours to warn of
+  CUDNN_CFLAGS=`AS_ECHO(["$CUDA_CFLAGS"]) | sed 's/-I/-isystem /g'`
   AS_IF([test "x$want_cudnn" != xno], [
-    AS_IF([test -n "$dir_cudnn"], [CUDNN_CFLAGS="-I$dir_cudnn/include $CUDA_CFLAGS"])
+    AS_IF([test -n "$dir_cudnn"], [CUDNN_CFLAGS="-isystem $dir_cudnn/include $CUDNN_CFLAGS"])
     coll_saved_cppflags=$CPPFLAGS
     CPPFLAGS="$CPPFLAGS $CUDNN_CFLAGS"
     AC_CHECK_HEADER([cudnn.h], [AC_CHECK_HEADER([cublasLt.h], [have_cudnn=yes])])
