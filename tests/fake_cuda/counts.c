@@ -72,6 +72,9 @@ void counts_add(const struct work *w)
     case W_KERNEL:
         count_kernel(w);
         break;
+    case W_FOREIGN:
+        counts.kernels++;
+        break;
     case W_MEMOPS:
         count_memops(w);
         break;

@@ -134,6 +134,7 @@ enum work_kind {
     W_COPY,
     W_FILL,
     W_KERNEL,
+    W_FOREIGN,
     W_MEMOPS,
     W_HOST,
     W_CALLBACK,
@@ -164,6 +165,7 @@ struct work {
             unsigned blocks, threads;
             uint64_t *values; /* of its parameters: kernel_words() */
         } kernel;
+        struct foreign *foreign;
         struct {
             unsigned n;
             CUstreamBatchMemOpParams *ops;
@@ -197,6 +199,10 @@ CUresult kernel_run(struct work *w, struct stream *s);
 
 /* How many words of 8 bytes the values of its parameters are. */
 size_t kernel_words(const struct kernel *k);
+
+/* Of other libraries (foreign.h); one that free() ends. */
+struct foreign *foreign_copy(const struct foreign *from);
+CUresult foreign_run(const struct foreign *f, struct stream *s);
 
 /* For fake_cuda_counts(): what is put into a stream (counts.c). */
 void counts_add(const struct work *w);

@@ -311,6 +311,7 @@ CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
         [W_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,
         [W_FILL] = CU_GRAPH_NODE_TYPE_MEMSET,
         [W_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
+        [W_FOREIGN] = CU_GRAPH_NODE_TYPE_KERNEL,
         [W_MEMOPS] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
         [W_HOST] = CU_GRAPH_NODE_TYPE_HOST,
         [W_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT,

@@ -31,7 +31,7 @@ tests_fake_cuda_libcuda_la_SOURCES = %D%/fake.h \
 	%D%/context.c %D%/copy.c %D%/counts.c \
 	%D%/counts.h %D%/device.c %D%/handles.c \
 	%D%/entries.c %D%/errors.c %D%/event.c \
-	%D%/fault.c %D%/graph.c %D%/held.c \
+	%D%/fault.c %D%/foreign.c %D%/foreign.h %D%/graph.c %D%/held.c \
 	%D%/host.c %D%/ipc.c %D%/memop.c \
 	%D%/memory.c %D%/module.c %D%/object.c \
 	%D%/pointer.c %D%/pool.c %D%/ptx.c \

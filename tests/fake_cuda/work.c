@@ -29,6 +29,9 @@ void work_copy(struct work *to, const struct work *from)
             duplicate(from->kernel.values, kernel_words(from->kernel.kernel) *
                                                sizeof(*to->kernel.values));
         break;
+    case W_FOREIGN:
+        to->foreign = foreign_copy(from->foreign);
+        break;
     case W_MEMOPS:
         to->memops.ops = duplicate(from->memops.ops,
                                    from->memops.n * sizeof(*to->memops.ops));
@@ -51,6 +54,9 @@ void work_fini(struct work *w)
         break;
     case W_KERNEL:
         free(w->kernel.values);
+        break;
+    case W_FOREIGN:
+        free(w->foreign);
         break;
     case W_MEMOPS:
         free(w->memops.ops);
@@ -201,6 +207,8 @@ static CUresult run_data(struct work *w, struct stream *s)
         return run_copy(w, s);
     case W_FILL:
         return run_fill(w);
+    case W_FOREIGN:
+        return foreign_run(w->foreign, s);
     default:
         return kernel_run(w, s);
     }
@@ -225,6 +233,7 @@ CUresult work_run(struct work *w, struct stream *s)
     case W_COPY:
     case W_FILL:
     case W_KERNEL:
+    case W_FOREIGN:
         return s->is_released ? run_racing(w, s) : run_data(w, s);
     case W_MEMOPS:
         return run_memops(w, s);
