@@ -42,6 +42,7 @@ include %D%/ctrl/local.mk
 include %D%/device/local.mk
 include %D%/exec/local.mk
 include %D%/fake_cuda/local.mk
+include %D%/fake_cudnn/local.mk
 include %D%/faults/local.mk
 include %D%/gpu/local.mk
 include %D%/jitter/local.mk
