@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4, COLS = 16, INNER = 256, STRIPE = 512 };
+enum { ROWS = 4, COLS = 8, INNER = 256, STRIPE = 512, LANES = 4 };
 
 size_t number_size(enum number type) { return type == BF16 ? 2 : 4; }
 
@@ -70,15 +70,25 @@ static void pack(float *to, const struct pack *p)
 
 /* ---- products ------------------------------------------------------------ */
 
-/* acc = the product of a panel of each; k >= 1. */
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+_Static_assert(COLS == 2 * LANES, "a row of results is two vectors");
+
+/* acc = the product of a panel of each.  The sums stay in registers. */
 static void multiply(float acc[ROWS][COLS], const float *a, const float *b,
                      size_t k)
 {
-    memset(acc, 0, sizeof(float) * ROWS * COLS);
-    for (size_t j = 0; j < k; j++, a += ROWS, b += COLS)
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < COLS; c++)
-                acc[r][c] += a[r] * b[c];
+    lanes sums[ROWS][2] = {{{0}}}, left, right;
+
+    for (size_t j = 0; j < k; j++, a += ROWS, b += COLS) {
+        memcpy(&left, b, sizeof(left));
+        memcpy(&right, b + LANES, sizeof(right));
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++) {
+            sums[r][0] += a[r] * left;
+            sums[r][1] += a[r] * right;
+        }
+    }
+    memcpy(acc, sums, sizeof(sums));
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -107,13 +117,19 @@ static void add_band(const struct band *d)
     }
 }
 
+/* Columns with those that fill the last panel. */
+static size_t whole(size_t columns)
+{
+    return (columns + COLS - 1) / COLS * COLS;
+}
+
 /* All rows of one stripe of columns and one stretch of the inner length. */
 static void add_stripe(const struct gemm *g, struct band *d, size_t begin,
                        float *room)
 {
     struct pack b = {&g->b, d->column, d->columns, g->b.col,
                      begin, d->k,      g->b.row,   COLS};
-    float *a_room = room + (size_t)INNER * STRIPE;
+    float *a_room = room + d->k * whole(d->columns);
 
     pack(room, &b);
     d->b = room;
@@ -131,7 +147,8 @@ static void add_stripe(const struct gemm *g, struct band *d, size_t begin,
 
 void gemm_add(const struct gemm *g)
 {
-    float *room = malloc(sizeof(float) * INNER * (STRIPE + ROWS));
+    float *room = malloc(sizeof(float) * least(INNER, g->k) *
+                         (whole(least(STRIPE, g->n)) + ROWS));
     struct band d = {.g = g};
 
     for (d.column = 0; d.column < g->n; d.column += STRIPE) {
