@@ -34,7 +34,10 @@ libfakednn_la_CFLAGS = $(fake_cflags) $(CUDNN_CFLAGS) \
 	-DFAKE_CUBLASLT='"$(abs_builddir)/%D%/.libs/libcublasLt.so.13"'
 fake_dnn_libs = tests/fake_cudnn/libcudnn.la tests/fake_cudnn/libcublasLt.la
 unit_tests += tests/fake_cudnn/test_fake_cublaslt tests/fake_cudnn/test_fake_cudnn \
-	tests/fake_cudnn/test_fake_cudnn_rules
+	tests/fake_cudnn/test_fake_cudnn_rules tests/fake_cudnn/test_fake_cublaslt_rules
+tests_fake_cudnn_test_fake_cublaslt_rules_CFLAGS = $(fake_cflags) $(CUDNN_CFLAGS)
+tests_fake_cudnn_test_fake_cublaslt_rules_LDADD = libfakednn.la $(fake_lib) -lm
+EXTRA_tests_fake_cudnn_test_fake_cublaslt_rules_DEPENDENCIES = $(fake_dnn_libs)
 tests_fake_cudnn_test_fake_cudnn_rules_CFLAGS = $(fake_cflags) $(CUDNN_CFLAGS)
 tests_fake_cudnn_test_fake_cudnn_rules_LDADD = libfakednn.la $(fake_lib) -lm
 EXTRA_tests_fake_cudnn_test_fake_cudnn_rules_DEPENDENCIES = $(fake_dnn_libs)
