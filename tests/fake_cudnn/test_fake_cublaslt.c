@@ -308,6 +308,7 @@ START_TEST(a_result_that_is_not_added_to_may_have_held_anything)
     reset(&t, 1);
     LT(SUCCESS, choose(&t));
     OK(cu.MemsetD8(t.at[3], 0xff, 4 * t.count[3]));
+    OK(cu.StreamSynchronize(NULL));
     t.at[2] = t.at[3]; /* in place */
     LT(SUCCESS, multiply(&t));
     ck_assert(is_right(&t));
