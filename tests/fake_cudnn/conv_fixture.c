@@ -67,17 +67,14 @@ void conv_free(struct conv_test *t)
     DNN(SUCCESS, dnn.cudnnDestroyTensorDescriptor(t->y));
     DNN(SUCCESS, dnn.cudnnDestroyFilterDescriptor(t->w));
     DNN(SUCCESS, dnn.cudnnDestroyConvolutionDescriptor(t->conv));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         OK(cu.MemFree(t->at[i]));
-        free(t->was[i]);
-    }
     OK(cu.MemFree(t->workspace));
 }
 
 void conv_reset(struct conv_test *t, unsigned seed)
 {
     for (int i = 0; i < 3; i++) {
-        free(t->was[i]);
         t->was[i] = dnn_draw(t->n[i], 3 * seed + (unsigned)i, t->type);
         dnn_write(t->at[i], t->was[i], t->n[i], t->type);
     }
@@ -223,7 +220,6 @@ int conv_is_right(const struct conv_test *t, int pass, double alpha,
     for (size_t i = 0; i < t->n[out]; i++)
         should[i] = alpha * should[i] + beta * t->was[out][i];
     is_right = dnn_near(is, should, t->n[out], n_terms(t, pass), t->type);
-    free(is);
     free(should);
     return is_right;
 }

@@ -57,14 +57,14 @@ void dnn_open(void);
 /* How the numbers of a test lie in device memory. */
 enum dnn_number { DNN_F32, DNN_BF16 };
 
-/* Device memory with these numbers, rounded to the type; and the numbers in it, to be
- * freed. */
+/* Device memory with these numbers, rounded to the type; and the numbers in it, which stay
+ * until the test's process ends. */
 CUdeviceptr dnn_put(const float *from, size_t n, enum dnn_number type);
 void dnn_write(CUdeviceptr to, const float *from, size_t n,
                enum dnn_number type);
 float *dnn_get(CUdeviceptr at, size_t n, enum dnn_number type);
 
-/* n numbers between -1 and 1, that the type can hold; to be freed. */
+/* n numbers between -1 and 1, that the type can hold; they stay, too. */
 float *dnn_draw(size_t n, unsigned seed, enum dnn_number type);
 
 /* Are all as near as sums of `terms` such products may be? */
