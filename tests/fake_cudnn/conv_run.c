@@ -55,13 +55,10 @@ static void read_rows(const struct job *j, size_t first, size_t n)
 
     memset(j->rows, 0, n * j->row * sizeof(float));
     for (size_t p = 0; p < n; p++)
-        for (int t = 0; t < c->r * c->s; t++) {
-            float *to = j->rows + p * j->row + tap_at(c, t);
-
+        for (int t = 0; t < c->r * c->s; t++)
             if (seen(c, first + p, t, &at))
-                for (size_t i = 0; i < (size_t)c->c; i++)
-                    to[i] = number_get(j->x, c->read_as, at + i);
-        }
+                numbers_get(j->rows + p * j->row + tap_at(c, t), j->x,
+                            c->read_as, at, (size_t)c->c);
 }
 
 static void add_rows(const struct job *j, size_t first, size_t n)

@@ -35,6 +35,16 @@ float number_get(const void *at, enum number type, size_t i)
     return type == TF32 ? tf32_round(x) : x;
 }
 
+void numbers_get(float *to, const void *at, enum number type, size_t i,
+                 size_t n)
+{
+    if (type == F32)
+        memcpy(to, (const float *)at + i, n * sizeof(*to));
+    else
+        for (size_t k = 0; k < n; k++)
+            to[k] = number_get(at, type, i + k);
+}
+
 void number_put(void *at, enum number type, size_t i, float x)
 {
     if (type == BF16)

@@ -31,4 +31,8 @@ size_t number_size(enum number type);
 float number_get(const void *at, enum number type, size_t i);
 void number_put(void *at, enum number type, size_t i, float x);
 
+/* Read n numbers that lie side by side, from number i on. */
+void numbers_get(float *to, const void *at, enum number type, size_t i,
+                 size_t n);
+
 #endif
