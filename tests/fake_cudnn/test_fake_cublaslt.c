@@ -5,6 +5,7 @@
 #include "tests/support/suite.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

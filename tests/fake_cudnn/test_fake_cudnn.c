@@ -5,7 +5,7 @@
 #include "tests/fake_cudnn/conv_fixture.h"
 #include "tests/support/suite.h"
 
-#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
