@@ -138,16 +138,26 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
 
   COLL_OPTION([cudnn], [the trainer computes on GPUs])
   COLL_HEADER_BELOW([cudnn], [cudnn.h])
-  AS_IF([test "x$have_cuda" != xyes && test "x$want_cudnn" = xauto], [want_cudnn=no])
+  AS_IF([test "x$want_cudnn" = xyes && test "x$have_cuda" != xyes],
+    [AC_MSG_ERROR([--with-cudnn: it needs CUDA's headers, which were not found; see --with-cuda])])
   have_cudnn=no
   # -isystem: their declarations are not ours to warn of
   CUDNN_CFLAGS=`AS_ECHO(["$CUDA_CFLAGS"]) | sed 's/-I/-isystem /g'`
-  AS_IF([test "x$want_cudnn" != xno], [
+  AS_IF([test "x$want_cudnn" != xno && test "x$have_cuda" = xyes], [
     AS_IF([test -n "$dir_cudnn"], [CUDNN_CFLAGS="-isystem $dir_cudnn/include $CUDNN_CFLAGS"])
     coll_saved_cppflags=$CPPFLAGS
     CPPFLAGS="$CPPFLAGS $CUDNN_CFLAGS"
     AC_CHECK_HEADER([cudnn.h], [AC_CHECK_HEADER([cublasLt.h], [have_cudnn=yes])])
+    AS_IF([test "x$have_cudnn" = xyes], [
+      AC_MSG_CHECKING([of which versions cuDNN and cuBLAS are])
+      AC_COMPUTE_INT([CUDNN_MAJOR], [CUDNN_MAJOR], [[#include <cudnn.h>]], [CUDNN_MAJOR=0])
+      AC_COMPUTE_INT([CUBLAS_MAJOR], [CUBLAS_VER_MAJOR], [[#include <cublasLt.h>]],
+        [CUBLAS_MAJOR=0])
+      AC_MSG_RESULT([$CUDNN_MAJOR and $CUBLAS_MAJOR])
+      AS_IF([test "$CUDNN_MAJOR" -lt 9], [have_cudnn=no])])
     CPPFLAGS=$coll_saved_cppflags])
+  AC_SUBST([CUDNN_MAJOR])
+  AC_SUBST([CUBLAS_MAJOR])
   AC_SUBST([CUDNN_CFLAGS])
   COLL_DECIDE([cudnn], [CUDNN], [nvidia-cudnn, 9.0 or later])
 

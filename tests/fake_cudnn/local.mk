@@ -14,7 +14,7 @@ tests_fake_cudnn_libcudnn_la_SOURCES = %D%/dnn.h \
 	$(fake_dnn_sources)
 tests_fake_cudnn_libcudnn_la_CFLAGS = $(fake_dnn_cflags)
 tests_fake_cudnn_libcudnn_la_LIBADD = tests/fake_cuda/libcuda.la
-tests_fake_cudnn_libcudnn_la_LDFLAGS = $(AM_LDFLAGS) -version-info 9:0:0 \
+tests_fake_cudnn_libcudnn_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(CUDNN_MAJOR):0:0 \
 	-rpath /nowhere -Wl,--version-script=$(srcdir)/%D%/cudnn.map
 EXTRA_tests_fake_cudnn_libcudnn_la_DEPENDENCIES = %D%/cudnn.map
 check_LTLIBRARIES += tests/fake_cudnn/libcublasLt.la
@@ -23,15 +23,15 @@ tests_fake_cudnn_libcublasLt_la_SOURCES = %D%/lt.h \
 	$(fake_dnn_sources)
 tests_fake_cudnn_libcublasLt_la_CFLAGS = $(fake_dnn_cflags)
 tests_fake_cudnn_libcublasLt_la_LIBADD = tests/fake_cuda/libcuda.la
-tests_fake_cudnn_libcublasLt_la_LDFLAGS = $(AM_LDFLAGS) -version-info 13:0:0 \
+tests_fake_cudnn_libcublasLt_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(CUBLAS_MAJOR):0:0 \
 	-rpath /nowhere -Wl,--version-script=$(srcdir)/%D%/cublaslt.map
 EXTRA_tests_fake_cudnn_libcublasLt_la_DEPENDENCIES = %D%/cublaslt.map
 check_LTLIBRARIES += libfakednn.la
 libfakednn_la_SOURCES = %D%/conv_fixture.c %D%/conv_fixture.h \
 	%D%/dnn_fixture.c %D%/dnn_fixture.h
 libfakednn_la_CFLAGS = $(fake_cflags) $(CUDNN_CFLAGS) \
-	-DFAKE_CUDNN='"$(abs_builddir)/%D%/.libs/libcudnn.so.9"' \
-	-DFAKE_CUBLASLT='"$(abs_builddir)/%D%/.libs/libcublasLt.so.13"'
+	-DFAKE_CUDNN='"$(abs_builddir)/%D%/.libs/libcudnn.so.$(CUDNN_MAJOR)"' \
+	-DFAKE_CUBLASLT='"$(abs_builddir)/%D%/.libs/libcublasLt.so.$(CUBLAS_MAJOR)"'
 fake_dnn_libs = tests/fake_cudnn/libcudnn.la tests/fake_cudnn/libcublasLt.la
 unit_tests += tests/fake_cudnn/test_fake_cublaslt tests/fake_cudnn/test_fake_cudnn \
 	tests/fake_cudnn/test_fake_cudnn_rules tests/fake_cudnn/test_fake_cublaslt_rules

@@ -85,7 +85,9 @@ struct attribute {
             sizeof(((struct type *)0)->field)                                  \
     }
 
-/* Those that the list lacks are others that cuBLASLt has, up to `last`. */
+/* Those that the list lacks are others that cuBLASLt 13.1 has, up to `last`. */
+enum { LAST_OF_MATMUL = 38, LAST_OF_LAYOUT = 8, LAST_OF_PREFERENCE = 12 };
+
 struct attributes {
     const struct attribute *list;
     int n, last;
@@ -158,8 +160,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
         FIELD(CUBLASLT_MATMUL_DESC_BIAS_POINTER, matmul, bias),
         FIELD(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, matmul, processors),
         FIELD(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, matmul, bias_type)};
-    static const struct attributes known =
-        ATTRIBUTES(list, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE);
+    static const struct attributes known = ATTRIBUTES(list, LAST_OF_MATMUL);
 
     if ((int)at == 9) /* there is none of this number */
         return INVALID;
@@ -209,8 +210,7 @@ cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle,
         FIELD(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout, batch),
         FIELD(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, layout,
               batch_stride)};
-    static const struct attributes known =
-        ATTRIBUTES(list, CUBLASLT_MATRIX_LAYOUT_BATCH_MODE);
+    static const struct attributes known = ATTRIBUTES(list, LAST_OF_LAYOUT);
 
     return set(object_of(handle, LAYOUT, "cublasLtMatrixLayoutSetAttribute"),
                &known, (int)at, value, size);
@@ -253,8 +253,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle,
         FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, preference, align[2]),
         FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, preference,
               align[3])};
-    static const struct attributes known =
-        ATTRIBUTES(list, CUBLASLT_MATMUL_PREF_IMPL_MASK);
+    static const struct attributes known = ATTRIBUTES(list, LAST_OF_PREFERENCE);
 
     return set(
         object_of(handle, PREFERENCE, "cublasLtMatmulPreferenceSetAttribute"),
