@@ -2,58 +2,13 @@
 /* bench_cuda.c - buffers on a GPU and a stream, by CUDA's driver API.  The driver is
  * loaded at run time. */
 #include "benchmarks/bench.h"
+#include "tools/common/cuda.h"
 
-#include <cuda.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ASKED_VERSION 12000
-
-#define ENTRIES(X)                                                             \
-    X(cuInit)                                                                  \
-    X(cuGetErrorString)                                                        \
-    X(cuDeviceGetCount)                                                        \
-    X(cuDeviceGet)                                                             \
-    X(cuDeviceGetName)                                                         \
-    X(cuDevicePrimaryCtxRetain)                                                \
-    X(cuCtxSetCurrent)                                                         \
-    X(cuMemAlloc)                                                              \
-    X(cuMemFree)                                                               \
-    X(cuMemcpyDtoH)                                                            \
-    X(cuMemcpyAsync)                                                           \
-    X(cuStreamCreate)                                                          \
-    X(cuStreamDestroy)                                                         \
-    X(cuStreamSynchronize)                                                     \
-    X(cuEventCreate)                                                           \
-    X(cuEventDestroy)                                                          \
-    X(cuEventRecord)                                                           \
-    X(cuEventElapsedTime)                                                      \
-    X(cuStreamBeginCapture)                                                    \
-    X(cuStreamEndCapture)                                                      \
-    X(cuGraphInstantiateWithFlags)                                             \
-    X(cuGraphDestroy)                                                          \
-    X(cuGraphExecDestroy)                                                      \
-    X(cuGraphLaunch)                                                           \
-    X(cuDeviceGetAttribute)                                                    \
-    X(cuCtxGetDevice)                                                          \
-    X(cuModuleLoadData)                                                        \
-    X(cuModuleUnload)                                                          \
-    X(cuModuleGetFunction)                                                     \
-    X(cuLaunchKernel)                                                          \
-    X(cuStreamWaitEvent)
-
-struct entries {
-#define X(name) __typeof__(name) *name;
-    ENTRIES(X)
-#undef X
-};
-
-typedef CUresult ask_fn(const char *name, void **fn, int version,
-                        cuuint64_t flags, CUdriverProcAddressQueryResult *how);
-
-static struct entries cu;
+static struct cuda_entries cu;
 static char what[128];
 static int n_devices;
 static CUstream stream;
@@ -73,53 +28,10 @@ static struct {
 
 enum { THREADS = 256 }; /* of a block */
 
-/* dlsym() returns data pointers, but entry points are functions: a union converts
- * them. */
-static int load(char *why, size_t len)
-{
-    union {
-        struct entries entries;
-        void *found[sizeof(struct entries) / sizeof(void *)];
-    } table = {.found = {NULL}};
-    static const char *const names[] = {
-#define X(name) #name,
-        ENTRIES(X)
-#undef X
-    };
-    void *file = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    union {
-        void *found;
-        ask_fn *fn;
-    } ask = {.found = file ? dlsym(file, "cuGetProcAddress_v2") : NULL};
-
-    if (!ask.found) {
-        snprintf(why, len,
-                 "there is no CUDA driver of version 12 or later "
-                 "(libcuda.so.1); use -d host");
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        ask.fn(names[i], &table.found[i], ASKED_VERSION, 0, NULL);
-        if (!table.found[i]) {
-            snprintf(why, len, "the CUDA driver has no %s; update it",
-                     names[i]);
-            return -1;
-        }
-    }
-    cu = table.entries;
-    return 0;
-}
-
 /* Translate the driver's answer: 0, or COLL_ERR_SYSTEM and *why. */
 static int judge(CUresult rc, const char *call, char *why, size_t len)
 {
-    const char *text = NULL;
-
-    if (!rc)
-        return 0;
-    cu.cuGetErrorString(rc, &text);
-    snprintf(why, len, "%s: %s", call, text ? text : "an unknown error");
-    return COLL_ERR_SYSTEM;
+    return cuda_judge(&cu, rc, call, why, len) ? COLL_ERR_SYSTEM : 0;
 }
 
 /* The same, said at once. */
@@ -133,22 +45,26 @@ static int check(CUresult rc, const char *call)
     return status;
 }
 
-static int use_device(int local_rank, char *why, size_t len)
+/* Start the driver, and return the number of GPUs; or -1 and why. */
+static int start(char *why, size_t len)
+{
+    char what_fails[200];
+    int n = cuda_find(&cu, what_fails, sizeof(what_fails));
+
+    if (!n)
+        n = cuda_count(&cu, what_fails, sizeof(what_fails));
+    if (n < 1)
+        snprintf(why, len, "%s; use -d host", what_fails);
+    return n;
+}
+
+static int use_device(int number, char *why, size_t len)
 {
     CUdevice device;
     CUcontext context;
     char name[100] = "";
-    int n = 0, rc = judge(cu.cuInit(0), "cuInit", why, len);
+    int rc = judge(cu.cuDeviceGet(&device, number), "cuDeviceGet", why, len);
 
-    if (!rc)
-        rc = judge(cu.cuDeviceGetCount(&n), "cuDeviceGetCount", why, len);
-    if (!rc && n < 1) {
-        snprintf(why, len, "there is no CUDA device; use -d host");
-        return -1;
-    }
-    if (!rc)
-        rc = judge(cu.cuDeviceGet(&device, local_rank % n), "cuDeviceGet", why,
-                   len);
     if (!rc)
         rc = judge(cu.cuDeviceGetName(name, sizeof(name), device),
                    "cuDeviceGetName", why, len);
@@ -161,13 +77,13 @@ static int use_device(int local_rank, char *why, size_t len)
         rc = judge(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                    "cuStreamCreate", why, len);
     snprintf(what, sizeof(what), "cuda (%s)", name);
-    n_devices = n;
     return rc;
 }
 
 static const char *open_cuda(int local_rank, char *why, size_t len)
 {
-    if (load(why, len) || use_device(local_rank, why, len))
+    n_devices = start(why, len);
+    if (n_devices < 1 || use_device(local_rank % n_devices, why, len))
         return NULL;
     return what;
 }
@@ -208,11 +124,6 @@ static void close_cuda(void)
     stream = NULL;
 }
 
-static CUdeviceptr address(const void *at)
-{
-    return (CUdeviceptr)(uintptr_t)at;
-}
-
 static int get_memory(void **at, size_t len)
 {
     CUdeviceptr ptr = 0;
@@ -226,12 +137,13 @@ static int get_memory(void **at, size_t len)
 static void free_memory(void *at)
 {
     if (at)
-        check(cu.cuMemFree(address(at)), "cuMemFree");
+        check(cu.cuMemFree(cuda_address(at)), "cuMemFree");
 }
 
 static int get(void *to, const void *from, size_t len)
 {
-    return len ? check(cu.cuMemcpyDtoH(to, address(from), len), "cuMemcpyDtoH")
+    return len ? check(cu.cuMemcpyDtoH(to, cuda_address(from), len),
+                       "cuMemcpyDtoH")
                : 0;
 }
 
@@ -241,8 +153,9 @@ static void *the_stream(void) { return stream; }
 
 static int copy(void *to, const void *from, size_t len)
 {
-    return check(cu.cuMemcpyAsync(address(to), address(from), len, stream),
-                 "cuMemcpyAsync");
+    return check(
+        cu.cuMemcpyAsync(cuda_address(to), cuda_address(from), len, stream),
+        "cuMemcpyAsync");
 }
 
 static int wait_for_stream(void)

@@ -26,6 +26,7 @@ libbenchdevice_la_SOURCES = %D%/bench_device.c
 libbenchdevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 if HAVE_CUDA
 libbenchdevice_la_SOURCES += %D%/bench_cuda.c
+libbenchdevice_la_LIBADD = libcudafind.la
 if HAVE_NVCC
 nodist_libbenchdevice_la_SOURCES = %D%/bench_kernel.c
 CLEANFILES += %D%/bench_kernel.c

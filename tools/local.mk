@@ -10,6 +10,15 @@ libtable_la_SOURCES = %D%/common/table.c %D%/common/table.h
 libtable_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 libtable_la_LIBADD = $(JANSSON_LIBS) -lm
 
+# the CUDA driver for programs, found at run time
+if HAVE_CUDA
+noinst_LTLIBRARIES += libcudafind.la
+libcudafind_la_SOURCES = %D%/common/cuda.c %D%/common/cuda.h
+libcudafind_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+libcudafind_la_LIBADD = -ldl
+endif
+EXTRA_DIST += %D%/common/cuda.c %D%/common/cuda.h
+
 include %D%/sim/local.mk
 
 # coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la
