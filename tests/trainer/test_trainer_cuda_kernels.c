@@ -331,7 +331,7 @@ static void check_steps(struct optim *o, size_t n)
     float *params = kernel_values(n, 1, F32), *want = kernel_values(n, 1, F32);
     float *state = kernel_zeros(2 * n);
 
-    ck_assert_int_eq(optim_init(o, n), 0);
+    ck_assert_int_eq(optim_init(o, &device_cpu, n), 0);
     for (int i = 0; i < 3; i++) {
         float *gradients = kernel_values(n, (uint64_t)(i + 5), F32);
 
