@@ -54,7 +54,7 @@ static int start(char *why, size_t len)
     if (!n)
         n = cuda_count(&cu, what_fails, sizeof(what_fails));
     if (n < 1)
-        snprintf(why, len, "%s; use -d host", what_fails);
+        snprintf(why, len, "%s, or use -d host", what_fails);
     return n;
 }
 

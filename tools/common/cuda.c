@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 #define ASKED_VERSION 12000
 
@@ -32,7 +33,8 @@ static int fill(ask_fn *ask, struct cuda_entries *cu, char *why, size_t len)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         ask(names[i], &table.found[i], ASKED_VERSION, 0, NULL);
         if (!table.found[i]) {
-            snprintf(why, len, "the CUDA driver is too old: it has no %s",
+            snprintf(why, len,
+                     "the CUDA driver is too old, without %s; update it",
                      names[i]);
             return -1;
         }
@@ -53,9 +55,21 @@ int cuda_judge(const struct cuda_entries *cu, CUresult rc, const char *call,
     return -1;
 }
 
+/* Add a remedy to the driver's own words. */
+static int ask_smi(int status, char *why, size_t len)
+{
+    size_t at = strlen(why);
+
+    if (status)
+        snprintf(why + at, len - at, "; see nvidia-smi");
+    return status;
+}
+
 static int no_device(char *why, size_t len)
 {
-    snprintf(why, len, "the CUDA driver finds no GPU");
+    snprintf(why, len,
+             "the CUDA driver finds no GPU; see nvidia-smi and "
+             "CUDA_VISIBLE_DEVICES");
     return -1;
 }
 
@@ -71,7 +85,7 @@ int cuda_find(struct cuda_entries *cu, char *why, size_t len)
     if (!ask.found) {
         snprintf(why, len,
                  "there is no CUDA driver of version 12 or later "
-                 "(libcuda.so.1)");
+                 "(libcuda.so.1); install NVIDIA's");
         return -1;
     }
     if (fill(ask.fn, cu, why, len))
@@ -79,7 +93,7 @@ int cuda_find(struct cuda_entries *cu, char *why, size_t len)
     rc = cu->cuInit(0);
     if (rc == CUDA_ERROR_NO_DEVICE)
         return no_device(why, len);
-    return cuda_judge(cu, rc, "cuInit", why, len);
+    return ask_smi(cuda_judge(cu, rc, "cuInit", why, len), why, len);
 }
 
 int cuda_count(const struct cuda_entries *cu, char *why, size_t len)
@@ -87,6 +101,6 @@ int cuda_count(const struct cuda_entries *cu, char *why, size_t len)
     int n = 0;
 
     if (cuda_judge(cu, cu->cuDeviceGetCount(&n), "cuDeviceGetCount", why, len))
-        return -1;
+        return ask_smi(-1, why, len);
     return n > 0 ? n : no_device(why, len);
 }

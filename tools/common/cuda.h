@@ -63,8 +63,8 @@ struct cuda_entries {
 
 /* Find the driver (libcuda.so.1, of CUDA 12.0 or later) and start it.
  *
- * Result:    0 and *cu; or -1 and why[len], a sentence without its end: the caller
- *            adds the remedy.
+ * Result:    0 and *cu; or -1 and why[len], a sentence with the remedy, to which
+ *            the caller can add another one.
  * Threads:   one at a time.
  * Cost:      the driver is loaded, and never unloaded, since its threads keep
  *            running.
