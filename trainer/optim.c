@@ -180,18 +180,28 @@ SIMD_KERNEL(adam,
 
 /* The bias corrections are part of rate and epsilon, so that m^ / (sqrt(v^) +
  * eps) costs one division for each parameter. */
-static void adam_step(struct optim *o, const struct optim_part *part)
+struct adam_rates optim_adam_rates(const struct optim *o)
 {
     double t = (double)o->step;
     double of_mean = 1 - pow((double)o->beta1, t);
     double of_square = sqrt(1 - pow((double)o->beta2, t));
+
+    return (struct adam_rates){
+        .rate = (float)(o->lr * of_square / of_mean),
+        .epsilon = (float)((double)o->epsilon * of_square),
+    };
+}
+
+static void adam_step(struct optim *o, const struct optim_part *part)
+{
+    struct adam_rates rates = optim_adam_rates(o);
     float *mean = o->state + part->at;
     struct adam a = {
         .n = part->n,
-        .rate = (float)(o->lr * of_square / of_mean),
+        .rate = rates.rate,
         .beta1 = o->beta1,
         .beta2 = o->beta2,
-        .epsilon = (float)((double)o->epsilon * of_square),
+        .epsilon = rates.epsilon,
         .decay = o->weight_decay,
     };
 

@@ -46,6 +46,13 @@ const char *optim_name(enum optim_kind kind);
 /* Return how many numbers of state a parameter has. */
 size_t optim_arrays(enum optim_kind kind);
 
+/* Adam's rate and epsilon of this step, with its bias corrections. */
+struct adam_rates {
+    float rate, epsilon;
+};
+
+struct adam_rates optim_adam_rates(const struct optim *o);
+
 /* Some of the parameters. */
 struct optim_part {
     size_t at; /* place of the first one among the n */
