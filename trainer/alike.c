@@ -34,6 +34,12 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
+/* Each rank may have a GPU of another number. */
+static uint64_t hash_kind(const char *device)
+{
+    return rng_key(1, strncmp(device, "cuda", 4) == 0);
+}
+
 static uint64_t hash_real(double value)
 {
     uint64_t bits;
@@ -62,8 +68,9 @@ static uint64_t word_of(const struct args *args, const struct program_option *f)
         return (uint64_t) * (const int *)field;
     case OPTION_WORD:
         return hash_text(*(const char *const *)field);
-    case OPTION_CALL: /* --lr-schedule; --profile is a rank's own */
-        return hash_text(args->schedule.text);
+    case OPTION_CALL: /* --profile is a rank's own */
+        return strcmp(f->name, "device") ? hash_text(args->schedule.text)
+                                         : hash_kind(args->device);
     default:
         return **(const char *const *)field != '\0';
     }

@@ -3,6 +3,7 @@
  * each other. */
 #include "trainer/args.h"
 #include "trainer/config_file.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
 #include "trainer/optim.h"
@@ -112,6 +113,8 @@ static int judge_elastic(const struct args *args)
 /* Check what only several options together show. */
 static int judge(struct args *args)
 {
+    int number;
+
     guess_dataset(args);
     if (args->synthetic && judge_synthetic(args))
         return -1;
@@ -135,6 +138,8 @@ static int judge(struct args *args)
                             "share of 1, such as 0.99",
                             args->target_acc);
     if (args->elastic && judge_elastic(args))
+        return -1;
+    if (strcmp(args->device, "auto") && !device_find(args->device, &number))
         return -1;
     if (args->batch_size && args->global_batch_size)
         return train_refuse("--batch-size and --global-batch-size say the same "

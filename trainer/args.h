@@ -62,7 +62,7 @@ struct args {
     int zero; /* the stage of ZeRO: 1, or 0 for none */
     int deterministic;
     int elastic;        /* go on without ranks that die */
-    const char *device; /* "auto" or a name that device_find() knows */
+    const char *device; /* as --device has it; main() replaces auto */
     uint64_t threads;
     int synthetic;
     uint64_t num_warmup_batches, num_batches_per_iter, num_iters;

@@ -92,6 +92,7 @@ static struct coll_args average_args(struct ddp *d, const struct ddp_bucket *b)
         .in = values,
         .out = values,
         .count = b->count,
+        .stream = d->device->order.exchange(),
         .background = d->config.overlap,
     };
 
@@ -117,6 +118,7 @@ static struct coll_args gather_args(struct ddp *d, const struct ddp_bucket *b)
         .in = b->params + (own.first - b->first),
         .out = b->params,
         .out_counts = counts_of(d, b),
+        .stream = d->device->order.exchange(),
         .background = d->config.overlap,
     };
 }
@@ -216,12 +218,19 @@ int ddp_open_buckets(struct ddp *d)
     return 0;
 }
 
+/* Start a request that sees all that the device was given before. */
+static int start_request(struct ddp *d, struct coll_request *request)
+{
+    d->device->order.exchange();
+    return ddp__check(d, coll_start(request));
+}
+
 static int start_bucket(struct ddp *d, struct ddp_bucket *b)
 {
     if (b->packed)
         d->device->pack(d->config.wire, b->gradients, b->packed, b->count);
     d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
-    return ddp__check(d, coll_start(b->request));
+    return start_request(d, b->request);
 }
 
 static int start_until(struct ddp *d, int layer)
@@ -263,6 +272,7 @@ static int wait_for_buckets(struct ddp *d)
 
         if (!st && failed)
             st = ddp__check(d, failed);
+        d->device->order.exchanged();
         if (!st && b->packed)
             unpack(d, b);
     }
@@ -270,10 +280,16 @@ static int wait_for_buckets(struct ddp *d)
     return st;
 }
 
+/* What the device still computes is waited for first, so that `seconds` counts only what
+ * is left of the exchange. */
 int ddp_average(struct ddp *d)
 {
-    double start = now();
-    int st = start_until(d, 0);
+    double start;
+    int st = d->device->order.wait();
+
+    start = now();
+    if (!st)
+        st = start_until(d, 0);
 
     if (wait_for_buckets(d))
         st = -1;
@@ -318,7 +334,7 @@ int ddp_part_moved(struct ddp *d, int i)
     if (d->config.zero) {
         if (d->n_gathering <= i)
             d->n_gathering = i + 1;
-        st = ddp__check(d, coll_start(d->buckets[i].gather));
+        st = start_request(d, d->buckets[i].gather);
     }
     d->seconds += now() - start;
     return st;
@@ -356,15 +372,29 @@ void ddp_drop_buckets(struct ddp *d)
     d->n_buckets = 0;
 }
 
+/* ---- floats of the device ---- */
+
+/* Return when a collective in the device's stream has ended: 0, or -1 with train_error()
+ * set. */
+static int settle(struct ddp *d, int status)
+{
+    if (ddp__check(d, status) || !d->device->is_async)
+        return status ? -1 : 0;
+    d->device->order.exchanged();
+    if (d->device->order.wait())
+        return -1;
+    return ddp__check(d, coll_comm_async_error(d->comm));
+}
+
 int ddp_collect(struct ddp *d, const float *own, float *whole)
 {
     for (int i = 0; i < d->n_buckets; i++) {
         struct ddp_part part = ddp_part(d, i, d->rank);
         float *out = d->rank == 0 ? whole + d->buckets[i].first : NULL;
 
-        if (ddp__check(d, coll_gatherv(own + part.at, part.count, out,
-                                       counts_of(d, &d->buckets[i]), NULL,
-                                       COLL_F32, 0, d->comm, NULL)))
+        if (settle(d, coll_gatherv(own + part.at, part.count, out,
+                                   counts_of(d, &d->buckets[i]), NULL, COLL_F32,
+                                   0, d->comm, d->device->order.exchange())))
             return -1;
     }
     return 0;
@@ -376,12 +406,36 @@ int ddp_spread(struct ddp *d, const float *whole, float *own)
         struct ddp_part part = ddp_part(d, i, d->rank);
         const float *in = d->rank == 0 ? whole + d->buckets[i].first : NULL;
 
-        if (ddp__check(d, coll_scatterv(in, counts_of(d, &d->buckets[i]), NULL,
-                                        own + part.at, part.count, COLL_F32, 0,
-                                        d->comm, NULL)))
+        if (settle(d, coll_scatterv(in, counts_of(d, &d->buckets[i]), NULL,
+                                    own + part.at, part.count, COLL_F32, 0,
+                                    d->comm, d->device->order.exchange())))
             return -1;
     }
     return 0;
+}
+
+int ddp_share_floats(struct ddp *d, float *values, size_t n, int root)
+{
+    return settle(d, coll_broadcast(values, values, n, COLL_F32, root, d->comm,
+                                    d->device->order.exchange()));
+}
+
+int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
+                size_t n_before)
+{
+    int next = (d->rank + 1) % d->size;
+    int last = (d->rank + d->size - 1) % d->size;
+    void *stream = d->device->order.exchange();
+
+    if (ddp__check(d, coll_group_start()))
+        return -1;
+    if (ddp__check(d, coll_send(values, n, COLL_F32, next, d->comm, stream)) ||
+        ddp__check(
+            d, coll_recv(before, n_before, COLL_F32, last, d->comm, stream))) {
+        coll_group_end();
+        return -1;
+    }
+    return settle(d, coll_group_end());
 }
 
 /* ---- words ---- */
@@ -410,12 +464,6 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
     return st;
 }
 
-int ddp_share_floats(struct ddp *d, float *values, size_t n, int root)
-{
-    return ddp__check(
-        d, coll_broadcast(values, values, n, COLL_F32, root, d->comm, NULL));
-}
-
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)
 {
     return ddp_share_bytes(d, words, n * sizeof(*words), 0);
@@ -425,23 +473,6 @@ int ddp_share_bytes(struct ddp *d, void *bytes, size_t len, int root)
 {
     return ddp__check(
         d, coll_broadcast(bytes, bytes, len, COLL_U8, root, d->comm, NULL));
-}
-
-int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
-                size_t n_before)
-{
-    int next = (d->rank + 1) % d->size;
-    int last = (d->rank + d->size - 1) % d->size;
-
-    if (ddp__check(d, coll_group_start()))
-        return -1;
-    if (ddp__check(d, coll_send(values, n, COLL_F32, next, d->comm, NULL)) ||
-        ddp__check(
-            d, coll_recv(before, n_before, COLL_F32, last, d->comm, NULL))) {
-        coll_group_end();
-        return -1;
-    }
-    return ddp__check(d, coll_group_end());
 }
 
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len)

@@ -66,7 +66,8 @@ struct ddp {
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
     struct ddp_config config;
-    const struct device *device; /* of the last buckets; NULL: none were made */
+    const struct device
+        *device; /* of buckets and floats; NULL: not yet known */
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */
     int n_gathering;          /* buckets 0 to n_gathering - 1 are being
@@ -186,7 +187,7 @@ int ddp_collect(struct ddp *d, const float *own, float *whole);
 int ddp_spread(struct ddp *d, const float *whole, float *own);
 
 /* Copy values from rank `root`, or 0, to all ranks.  Floats are of the device, here and
- * below. */
+ * below, and are there when the function returns. */
 int ddp_share_floats(struct ddp *d, float *values, size_t n, int root);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
 int ddp_share_bytes(struct ddp *d, void *bytes, size_t len, int root);

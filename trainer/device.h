@@ -39,6 +39,15 @@ struct loss_job {
     float *dscores; /* [n][classes] = scale * d loss / d score, or NULL */
 };
 
+/* What a device has to know when it begins. */
+struct device_config {
+    int number; /* of the GPU among those that are visible; -1: local_rank's */
+    int local_rank;       /* of this process, among those of its host */
+    int threads;          /* of the CPU */
+    int is_deterministic; /* the same bits in each run */
+    int has_overlap; /* the exchange of gradients runs beside the computation */
+};
+
 /* Floats that are copied from the device or to it at a time, where a buffer for all of
  * them is not worth its memory. */
 #define DEVICE_PIECE 8192
@@ -53,6 +62,30 @@ struct device_values {
     void (*add)(void *to, const void *from, size_t n); /* to += from */
 };
 
+/* What a device is.  libraries and probe work before init(). */
+struct device_about {
+    /* libraries: say what the device needs at run time: 0 and its libraries' versions, or
+     * -1 and why one of them cannot be used.  probe: 0 if the device can compute here, or
+     * -1 and why not. */
+    int (*libraries)(char *text, size_t len);
+    int (*probe)(char *why, size_t len);
+    /* Write "cuda:0 NVIDIA H200, 141 GB", or "" for the processors. */
+    void (*say)(char *text, size_t len);
+};
+
+/* The order of the device's work, the host's and that of collectives. */
+struct device_order {
+    /* well: return -1 if a function has failed so far; it does not wait.  wait: return when
+     * all that was put before is done. */
+    int (*well)(void);
+    int (*wait)(void);
+    /* exchange: return the stream for a collective that is to see all that was put before;
+     * NULL: the host's memory, no stream.  exchanged: let what is put from now on see the
+     * results of all collectives in that stream. */
+    void *(*exchange)(void);
+    void (*exchanged)(void);
+};
+
 /* No slot is empty.  Functions of type int return 0, or -1 with train_error() set.  One
  * thread calls them; another one may call gather() meanwhile, for other buffers, unless
  * the device is asynchronous.  Memory is of the device where nothing else is said. */
@@ -61,12 +94,15 @@ struct device {
     /* 1: functions return before their work is done, so no thread has to gather images
      * ahead */
     int is_async;
-    int (*init)(int threads);
+    int most_images; /* of a pass; 0: any number */
+    struct device_about about;
+    int (*init)(const struct device_config *config);
     void (*fini)(void); /* also if init() has failed, or was not called */
     /* Return the code for a layer whose input has this shape. */
     const struct layer_ops *(*layer)(const struct layer_spec *spec,
                                      const struct shape *in);
     struct device_values values;
+    struct device_order order;
 
     void *(*alloc)(size_t len); /* zeros; NULL when there is no memory */
     void (*release)(void *at);  /* NULL is allowed */
@@ -102,8 +138,16 @@ struct device {
 };
 
 extern const struct device device_cpu;
+extern const struct device device_cuda; /* only with COLL_HAVE_CUDNN */
 
-/* Return the device of this name, or NULL. */
-const struct device *device_find(const char *name);
+/* Return 1 if the text is what --device takes: auto, cpu, cuda or cuda:N. */
+int device_is_word(const char *text);
+
+/* Return the device of this --device, but for auto; or NULL with train_error() set: this
+ * program was built without it.  *number is N, or -1. */
+const struct device *device_find(const char *text, int *number);
+
+/* Return 1 if this program was built with GPUs, and finds one and all that it needs. */
+int device_has_gpu(void);
 
 #endif

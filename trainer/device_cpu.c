@@ -5,6 +5,7 @@
 #include "trainer/onednn.h"
 #include "trainer/simd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,33 @@ static int cpu_squares(const float *values, size_t n, double *sum)
     return 0;
 }
 
+static int cpu_libraries(char *text, size_t len)
+{
+    snprintf(text, len, "%s", onednn_version());
+    return 0;
+}
+
+static int cpu_probe(char *why, size_t len)
+{
+    (void)why;
+    (void)len;
+    return 0;
+}
+
+static int cpu_init(const struct device_config *config)
+{
+    return onednn_init(config->threads);
+}
+
+static void cpu_say(char *text, size_t len) { snprintf(text, len, "%s", ""); }
+
+/* Each function has done its work when it returns. */
+static int cpu_well(void) { return 0; }
+
+static void *cpu_exchange(void) { return NULL; }
+
+static void cpu_exchanged(void) {}
+
 /* The images are where gather() reads them. */
 static int cpu_hold(struct images *images)
 {
@@ -134,13 +162,19 @@ static void cpu_let_go(struct images *images) { (void)images; }
 
 const struct device device_cpu = {
     .name = "cpu",
-    .init = onednn_init,
+    .most_images = 64, /* more are no faster and take more memory */
+    .about = {.libraries = cpu_libraries, .probe = cpu_probe, .say = cpu_say},
+    .init = cpu_init,
     .fini = onednn_fini,
     .layer = cpu_layer,
     .values = {.block = onednn_block,
                .size = cpu_value_size,
                .read = cpu_read_values,
                .add = cpu_add_values},
+    .order = {.well = cpu_well,
+              .wait = cpu_well,
+              .exchange = cpu_exchange,
+              .exchanged = cpu_exchanged},
     .alloc = cpu_alloc,
     .release = free,
     .write = cpu_copy,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flags.c - the table of options: reading, checking and --help follow from it. */
 #include "trainer/flags.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/hints.h"
 
@@ -36,6 +37,16 @@ static int take_schedule(const struct program *p, const char *text, void *into)
                 "a factor above 0, as step:30,0.1");
     }
     ((struct args *)into)->schedule = s;
+    return 0;
+}
+
+static int take_device(const struct program *p, const char *text, void *into)
+{
+    if (!device_is_word(text))
+        return program_refuse_value(p, "device", text,
+                                    "auto, cpu, cuda, or cuda:N with the "
+                                    "number of a GPU, as cuda:0");
+    ((struct args *)into)->device = text;
     return 0;
 }
 
@@ -178,10 +189,14 @@ static const struct program_option options[] = {
              "that the epoch has left; --global-batch-size stays, and "
              "--batch-size stays that of a rank"},
     HEADING("Device"),
-    {"device", 0, OPTION_WORD, AT(device), "auto|cpu", "auto",
-     .help = "what computes; this build computes on CPUs only"},
+    {"device", 0, OPTION_CALL, 0, "auto|cpu|cuda|cuda:N", "auto",
+     .help = "what computes.  cuda: a GPU, the ranks of a host taking turns "
+             "among those that are visible; cuda:N: GPU N of them, counted "
+             "from 0; auto: a GPU if every rank finds one and what it needs, "
+             "else the processors",
+     .take = take_device},
     {"threads", 0, OPTION_U64, AT(threads), "N", NULL,
-     .help = "threads of a rank (default OMP_NUM_THREADS, else "
+     .help = "threads of a rank, on processors (default OMP_NUM_THREADS, else "
              "SLURM_CPUS_PER_TASK, else 1)",
      .least = 1},
     HEADING("Checkpoints"),

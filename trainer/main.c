@@ -12,6 +12,7 @@
 #include "trainer/bench.h"
 #include "trainer/build.h"
 #include "trainer/ddp.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/hints.h"
 #include "trainer/report.h"
@@ -21,11 +22,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int say_error(void)
 {
     fprintf(stderr, "coll_train: %s\n", train_error());
     return -1;
+}
+
+/* If this rank's device has failed, collectives of the others wait for it in their
+ * devices' streams: say that this rank ends. */
+static void leave_if_broken(struct ddp *d)
+{
+    if (!d->has_failed && d->n_buckets && d->device->order.well())
+        ddp_leave(d);
 }
 
 /* Return 0 if every rank's status is 0; else -1 after one sentence, or after none if
@@ -34,6 +44,8 @@ static int all_well(struct ddp *d, int status)
 {
     int failed;
 
+    if (status)
+        leave_if_broken(d);
     if (d->has_failed || ddp_agree(d, status, &failed)) {
         if (d->is_elastic && d->has_lost)
             return -1;
@@ -187,6 +199,21 @@ static int has_same_config(struct ddp *ddp, const struct args *args)
     return 0;
 }
 
+/* Replace --device auto: a GPU if every rank has one.  A newcomer decides by itself, and
+ * ends if the ranks that train have decided otherwise. */
+static int choose_device(struct args *args, struct ddp *d)
+{
+    double lacks;
+
+    if (strcmp(args->device, "auto"))
+        return 0;
+    lacks = !device_has_gpu();
+    if (!d->is_newcomer && ddp_max(d, &lacks, 1))
+        return -1;
+    args->device = lacks > 0 ? "cpu" : "cuda";
+    return 0;
+}
+
 /* Check and prepare what the ranks have in common, and give all of them rank 0's state. */
 static int prepare(struct args *args, struct trainer *t, struct report *r)
 {
@@ -197,6 +224,7 @@ static int prepare(struct args *args, struct trainer *t, struct report *r)
     if (all_well(d, report_init(r, t)) ||
         all_well(d, args_share_batch(args, d->n_first)) ||
         all_well(d, has_same_config(d, args)) ||
+        all_well(d, choose_device(args, d)) ||
         all_well(d, args_check_alike(args, d)) || all_well(d, trainer_init(t)))
         return -1;
     return trainer_share(t) ? all_well(d, -1) : 0;
@@ -221,7 +249,8 @@ static int begin(struct args *args, struct trainer *t, struct report *r)
 /* Join the ranks that train. */
 static int join(struct args *args, struct trainer *t, struct report *r)
 {
-    if (report_init(r, t) || args_share_batch(args, t->ddp->n_first)) {
+    if (report_init(r, t) || args_share_batch(args, t->ddp->n_first) ||
+        choose_device(args, t->ddp)) {
         ddp_leave(t->ddp);
         return say_error();
     }

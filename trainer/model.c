@@ -193,8 +193,8 @@ static struct model *alloc_model(const struct model_config *config)
 
 static int out_of_memory(const struct model_config *config)
 {
-    return train_fail("out of memory for model %s at %d images a pass; use "
-                      "fewer ranks on this machine",
+    return train_fail("out of memory for model %s at %d images a pass; lower "
+                      "--batch-size, or use fewer ranks on this machine",
                       config->desc->name, config->chunk);
 }
 

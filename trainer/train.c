@@ -27,8 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
-
 static double now(void)
 {
     struct timespec t;
@@ -88,9 +86,10 @@ static int load_data(struct trainer *t, int status)
 
 /* Return the images of a pass, so that a batch needs few passes of similar
  * size. */
-static int choose_chunk(size_t batch)
+static int choose_chunk(const struct device *device, size_t batch)
 {
-    size_t passes = (batch + MAX_CHUNK - 1) / MAX_CHUNK;
+    size_t most = device->most_images ? (size_t)device->most_images : batch;
+    size_t passes = (batch + most - 1) / most;
 
     return (int)((batch + passes - 1) / passes);
 }
@@ -110,8 +109,9 @@ static int make_models(struct trainer *t)
         .height = t->data.train.height,
         .width = t->data.train.width,
         .smoothing = t->args->label_smoothing,
-        .chunk = model_needs_batch(t->desc) ? (int)t->args->batch_size
-                                            : choose_chunk(most_in_pass(t)),
+        .chunk = model_needs_batch(t->desc)
+                     ? (int)t->args->batch_size
+                     : choose_chunk(t->device, most_in_pass(t)),
     };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t asked = t->args->test_batch_size;
@@ -156,18 +156,30 @@ static int make_optim(struct trainer *t)
     return optim_init(&t->optim, t->device, ddp_n_own(t->ddp, t->ddp->rank));
 }
 
-int trainer_init(struct trainer *t)
+/* Begin with the device that the options name; main() has replaced auto. */
+static int make_device(struct trainer *t)
 {
     const struct args *args = t->args;
+    struct device_config config = {
+        .local_rank = ddp_local_rank(t->ddp),
+        .threads = (int)args->threads,
+        .is_deterministic = args->deterministic,
+        .has_overlap = !args->overlap_off,
+    };
+
+    t->device = t->ddp->device = device_find(args->device, &config.number);
+    return t->device->init(&config);
+}
+
+int trainer_init(struct trainer *t)
+{
     int st = 0;
 
-    t->device =
-        device_find(strcmp(args->device, "auto") ? args->device : "cpu");
-    t->desc = model_find(args->model);
+    t->desc = model_find(t->args->model);
     if (t->ddp->rank == 0 && trainer__probe(t))
         st = -1;
-    if (!st)
-        st = t->device->init((int)args->threads);
+    if (make_device(t))
+        st = -1;
     trainer__cut(t, t->ddp->n_first); /* newcomers have the same passes */
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
         trainer__divide(t) || make_optim(t) || trainer__make_rescue(t))
@@ -286,6 +298,15 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
     return labels;
 }
 
+/* Note a phase.  With --breakdown the device's work counts for the phase that it belongs
+ * to; an error is the next function's. */
+static void end_phase(struct trainer *t, enum phase phase, double begin)
+{
+    if (t->args->breakdown)
+        t->device->order.wait();
+    phase_end(&t->phases, phase, begin);
+}
+
 /* Add the gradients of a piece.  The last piece starts buckets, so the loss must
  * have been checked before it: see watch_average(). */
 static int learn_piece(struct trainer *t, const struct piece *p,
@@ -306,13 +327,13 @@ static int learn_piece(struct trainer *t, const struct piece *p,
     if (model_loss(t->model, labels, p->n, image_scale(t), score) ||
         watch_pass(t, t->model, p->n, score->loss))
         return -1;
-    phase_end(&t->phases, PHASE_FORWARD, span);
+    end_phase(t, PHASE_FORWARD, span);
     span = phase_begin();
     if (is_last && isfinite(loss + score->loss))
         st = model_backward(t->model, pass, layer_done, &block);
     else
         st = model_backward(t->model, pass, NULL, NULL);
-    phase_end(&t->phases, PHASE_BACKWARD, span);
+    end_phase(t, PHASE_BACKWARD, span);
     return st;
 }
 
@@ -434,7 +455,7 @@ static int train_step(struct trainer *t, size_t step)
         return -1;
     span = phase_begin();
     st = move_params(t);
-    phase_end(&t->phases, PHASE_OPTIMIZER, span);
+    end_phase(t, PHASE_OPTIMIZER, span);
     return st;
 }
 

@@ -65,7 +65,7 @@ void apart_close(void) { close_bytes(NULL, 0); }
 
 /* ---- memory ---- */
 
-static int apart_init(int threads)
+static int apart_init(const struct device_config *config)
 {
     if (!area)
         area = mmap(NULL, AREA, PROT_NONE,
@@ -73,7 +73,7 @@ static int apart_init(int threads)
     if (area == MAP_FAILED)
         abort();
     madvise(area, AREA, MADV_HUGEPAGE); /* large pages are protected sooner */
-    return device_cpu.init(threads);
+    return device_cpu.init(config);
 }
 
 /* Nobody has touched what it returns, so it is zero. */
@@ -266,9 +266,36 @@ static void apart_step(struct optim *optim, const struct optim_part *part)
 
 static void apart_fini(void) { device_cpu.fini(); }
 
+/* ---- the order of its work: each function has done it when it returns ---- */
+
+static int apart_libraries(char *text, size_t len)
+{
+    return device_cpu.about.libraries(text, len);
+}
+
+static int apart_probe(char *why, size_t len)
+{
+    return device_cpu.about.probe(why, len);
+}
+
+static void apart_say(char *text, size_t len)
+{
+    device_cpu.about.say(text, len);
+}
+
+static int apart_well(void) { return 0; }
+
+static void *apart_exchange(void) { return NULL; }
+
+static void apart_exchanged(void) {}
+
 static const struct device device_apart = {
     .name = "apart",
     .is_async = 1,
+    .most_images = 64, /* as of the processors */
+    .about = {.libraries = apart_libraries,
+              .probe = apart_probe,
+              .say = apart_say},
     .init = apart_init,
     .fini = apart_fini,
     .layer = apart_layer,
@@ -276,6 +303,10 @@ static const struct device device_apart = {
                .size = apart_size,
                .read = apart_read_values,
                .add = apart_add_values},
+    .order = {.well = apart_well,
+              .wait = apart_well,
+              .exchange = apart_exchange,
+              .exchanged = apart_exchanged},
     .alloc = apart_alloc,
     .release = apart_release,
     .write = apart_write,
@@ -294,9 +325,11 @@ static const struct device device_apart = {
     .step = apart_step,
 };
 
-const struct device *__real_device_find(const char *name);
-const struct device *__wrap_device_find(const char *name);
-const struct device *__wrap_device_find(const char *name)
+const struct device *__real_device_find(const char *text, int *number);
+const struct device *__wrap_device_find(const char *text, int *number);
+const struct device *__wrap_device_find(const char *text, int *number)
 {
-    return getenv("DEVICE_APART") ? &device_apart : __real_device_find(name);
+    const struct device *found = __real_device_find(text, number);
+
+    return getenv("DEVICE_APART") ? &device_apart : found;
 }

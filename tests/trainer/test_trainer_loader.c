@@ -57,7 +57,7 @@ static void set_up(void)
     trains = pthread_self();
     slow = device_cpu;
     slow.gather = slow_gather;
-    ck_assert_int_eq(device_cpu.init(1), 0);
+    ck_assert_int_eq(device_cpu.init(&(struct device_config){.threads = 1}), 0);
     ck_assert_int_eq(synthetic_make(&images, IMAGES, 1, 0), 0);
     pixel_scale_unit(&scale);
     for (uint32_t i = 0; i < IMAGES; i++)

@@ -163,7 +163,8 @@ END_TEST
 static void set_up(void)
 {
     recorded = recorded_load("resnet.json");
-    ck_assert_msg(!device_cpu.init(1), "%s", train_error());
+    ck_assert_msg(!device_cpu.init(&(struct device_config){.threads = 1}), "%s",
+                  train_error());
 }
 
 static void tear_down(void)

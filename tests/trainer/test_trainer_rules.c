@@ -89,7 +89,7 @@ static void begin(struct job *job, int i)
         .run = json_array_get(json_object_get(recorded, "runs"), (size_t)i)};
     read_flags(job);
     config.smoothing = job->args.label_smoothing;
-    ck_assert_int_eq(device_cpu.init(1), 0);
+    ck_assert_int_eq(device_cpu.init(&(struct device_config){.threads = 1}), 0);
     ck_assert_msg(!model_create(&job->model, &config), "%s", train_error());
     model_init_params(job->model, INIT_TORCH, SEED);
     rate_init(&job->rate, &job->args,

@@ -22,6 +22,7 @@ void job_args(struct args *args)
     char *argv[] = {(char *)"coll_train", NULL};
 
     ck_assert_int_eq(args_parse(args, 1, argv), 0);
+    args->device = "cpu";
     args->dataset = "synthetic";
     args->limit_train = 96;
     args->limit_test = 50;
