@@ -22,3 +22,12 @@ else
 libtrainimage_la_SOURCES += %D%/no_image.c
 endif
 endif
+
+# the device for them
+if HAVE_CUDNN
+noinst_LTLIBRARIES += libtraincuda.la
+libtraincuda_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(CUDNN_CFLAGS)
+libtraincuda_la_LIBADD = libtrainimage.la libcudafind.la -ldl -lm
+libtraincuda_la_SOURCES = \
+	%D%/dnn.c %D%/dnn.h
+endif
