@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gpu_memory.c - memory of the GPU, copies, and the order of the two streams. */
+#include "trainer/cuda/gpu.h"
+
+#include <stdint.h>
+
+static void *pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
+
+void *gpu_alloc(size_t len)
+{
+    CUdeviceptr at = 0;
+
+    if (gpu.has_failed || gpu.cu.cuMemAlloc(&at, len ? len : 1))
+        return NULL;
+    gpu_zero(pointer(at), len);
+    return pointer(at);
+}
+
+/* The driver waits until no stream uses the memory. */
+void gpu_release(void *at)
+{
+    if (at)
+        gpu_note(gpu.cu.cuMemFree(cuda_address(at)), "cuMemFree");
+}
+
+/* The driver has read pageable memory when it returns (CUDA Driver API, "API
+ * synchronization behavior"). */
+void gpu_write(void *to, const void *from, size_t len)
+{
+    if (len)
+        gpu_note(
+            gpu.cu.cuMemcpyHtoDAsync(cuda_address(to), from, len, gpu.compute),
+            "cuMemcpyHtoDAsync");
+}
+
+int gpu_read(void *to, const void *from, size_t len)
+{
+    if (len)
+        gpu_note(
+            gpu.cu.cuMemcpyDtoHAsync(to, cuda_address(from), len, gpu.compute),
+            "cuMemcpyDtoHAsync");
+    return gpu_wait();
+}
+
+void gpu_copy(void *to, const void *from, size_t len)
+{
+    if (len)
+        gpu_note(gpu.cu.cuMemcpyDtoDAsync(cuda_address(to), cuda_address(from),
+                                          len, gpu.compute),
+                 "cuMemcpyDtoDAsync");
+}
+
+void gpu_zero(void *at, size_t len)
+{
+    if (len)
+        gpu_note(gpu.cu.cuMemsetD8Async(cuda_address(at), 0, len, gpu.compute),
+                 "cuMemsetD8Async");
+}
+
+int gpu_wait(void)
+{
+    gpu_note(gpu.cu.cuStreamSynchronize(gpu.compute), "cuStreamSynchronize");
+    return gpu_well();
+}
+
+/* Let what comes in `later` begin when `earlier` has passed what is in it now. */
+static void order(CUstream earlier, CUstream later, CUevent event)
+{
+    if (earlier == later ||
+        gpu_note(gpu.cu.cuEventRecord(event, earlier), "cuEventRecord"))
+        return;
+    gpu_note(gpu.cu.cuStreamWaitEvent(later, event, 0), "cuStreamWaitEvent");
+}
+
+void *gpu_exchange(void)
+{
+    order(gpu.compute, gpu.exchange, gpu.computed);
+    return gpu.exchange;
+}
+
+void gpu_exchanged(void) { order(gpu.exchange, gpu.compute, gpu.exchanged); }
+
+/* Work that uses the old memory is waited for by the driver. */
+int gpu_room(struct gpu_room *room, size_t len)
+{
+    if (room->len >= len)
+        return gpu_well();
+    gpu_release(room->at);
+    *room = (struct gpu_room){.at = gpu_alloc(len), .len = len};
+    if (room->at)
+        return 0;
+    room->len = 0;
+    return gpu_no_memory(len);
+}
