@@ -35,5 +35,11 @@ libtraincuda_la_SOURCES = \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_memory.c \
 	%D%/launch.c %D%/launch.h \
+	%D%/layers_conv.c \
+	%D%/layers_cuda.h \
+	%D%/layers_dense.c \
+	%D%/layers_dropout.c \
+	%D%/layers_norm.c \
+	%D%/layers_pool.c \
 	%D%/sums.c %D%/sums.h
 endif
