@@ -37,7 +37,7 @@ static uint64_t hash_text(const char *text)
 /* Each rank may have a GPU of another number. */
 static uint64_t hash_kind(const char *device)
 {
-    return rng_key(1, strncmp(device, "cuda", 4) == 0);
+    return hash_text(strncmp(device, "cuda", 4) ? device : "cuda");
 }
 
 static uint64_t hash_real(double value)

@@ -2,6 +2,7 @@
 /* build.c - print the build in the layout of horovodrun --check-build. */
 #include "trainer/build.h"
 #include "coll/coll.h"
+#include "trainer/device.h"
 #include "trainer/onednn.h"
 
 #include <stdio.h>
@@ -13,6 +14,19 @@ static void print_feature(const struct coll_feature *feature)
     if (feature->detail && *feature->detail)
         printf(" (%s)", feature->detail);
     putchar('\n');
+}
+
+/* Say whether the trainer computes on GPUs, by which versions, or what is missing. */
+static void print_gpus(const char *group)
+{
+    int number;
+    const struct device *gpu = device_find("cuda", &number);
+    char text[400] = "not built: configure found no headers of cuDNN";
+    struct coll_feature cudnn = {group, "cuDNN", text, 0};
+
+    if (gpu)
+        cudnn.is_built = !gpu->about.libraries(text, sizeof(text));
+    print_feature(&cudnn);
 }
 
 void build_print(void)
@@ -31,4 +45,5 @@ void build_print(void)
     }
     printf("\nAvailable %s:\n", kernels.group);
     print_feature(&kernels);
+    print_gpus(kernels.group);
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 
 static const struct device *const devices[] = {
+#if COLL_HAVE_CUDNN
+    &device_cuda,
+#endif
     &device_cpu,
 };
 

@@ -8,6 +8,9 @@ libtrainer_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(ONEDNN_CFLAGS) \
 	$(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libtrainer_la_LIBADD = libprogram.la libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
+if HAVE_CUDNN
+libtrainer_la_LIBADD += libtraincuda.la
+endif
 libtrainer_la_SOURCES = \
 	%D%/alike.c %D%/alike.h \
 	%D%/args.c %D%/args.h \

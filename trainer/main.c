@@ -199,6 +199,20 @@ static int has_same_config(struct ddp *ddp, const struct args *args)
     return 0;
 }
 
+/* Check what cannot be had on a GPU. */
+static int judge_gpu(const struct args *args)
+{
+    const char *flag = *args->timeline  ? "timeline"
+                       : *args->profile ? "profile"
+                                        : NULL;
+
+    if (!flag || !strcmp(args->device, "cpu"))
+        return 0;
+    return train_refuse("--%s does not show what runs in the streams of a GPU; "
+                        "leave it out, or give --device cpu",
+                        flag);
+}
+
 /* Replace --device auto: a GPU if every rank has one.  A newcomer decides by itself, and
  * ends if the ranks that train have decided otherwise. */
 static int choose_device(struct args *args, struct ddp *d)
@@ -206,12 +220,12 @@ static int choose_device(struct args *args, struct ddp *d)
     double lacks;
 
     if (strcmp(args->device, "auto"))
-        return 0;
+        return judge_gpu(args);
     lacks = !device_has_gpu();
     if (!d->is_newcomer && ddp_max(d, &lacks, 1))
         return -1;
     args->device = lacks > 0 ? "cpu" : "cuda";
-    return 0;
+    return judge_gpu(args);
 }
 
 /* Check and prepare what the ranks have in common, and give all of them rank 0's state. */
@@ -224,8 +238,8 @@ static int prepare(struct args *args, struct trainer *t, struct report *r)
     if (all_well(d, report_init(r, t)) ||
         all_well(d, args_share_batch(args, d->n_first)) ||
         all_well(d, has_same_config(d, args)) ||
-        all_well(d, choose_device(args, d)) ||
-        all_well(d, args_check_alike(args, d)) || all_well(d, trainer_init(t)))
+        all_well(d, args_check_alike(args, d)) ||
+        all_well(d, choose_device(args, d)) || all_well(d, trainer_init(t)))
         return -1;
     return trainer_share(t) ? all_well(d, -1) : 0;
 }

@@ -204,11 +204,27 @@ static void print_run(const struct trainer *t)
                t->saving.folder.dir, t->saving.folder.moved);
 }
 
+/* Return what computes, and by which libraries. */
+static const char *device_text(const struct trainer *t, char text[256])
+{
+    char what[128], libraries[64];
+
+    t->device->about.say(what, sizeof(what));
+    if (t->device->about.libraries(libraries, sizeof(libraries)))
+        *libraries = '\0';
+    if (*what)
+        snprintf(text, 256, "device %s  cuDNN %s", what, libraries);
+    else
+        snprintf(text, 256, "threads %llu  oneDNN %s",
+                 (unsigned long long)t->args->threads, libraries);
+    return text;
+}
+
 void report_start(struct report *r)
 {
     const struct trainer *t = r->t;
     const struct args *a = t->args;
-    char text[32];
+    char text[32], device[256];
 
     r->past.start = now();
     if (!r->is_speaker || r->mode == PROGRESS_OFF)
@@ -225,13 +241,12 @@ void report_start(struct report *r)
     print_buckets(t->ddp);
     printf("data %s  lr scale %s  lr schedule %s  init %s  normalize %s  "
            "augment %s  "
-           "dropout %s  seed %llu  threads %llu  oneDNN %s  algorithm %s\n",
+           "dropout %s  seed %llu  %s  algorithm %s\n",
            t->data.where, scale_words[a->lr_scale], a->schedule.text,
            a->init ? "torch" : "glorot",
            a->normalize_meanstd ? "meanstd" : "unit",
            a->augment ? "flip-crop" : "none", a->dropout_off ? "off" : "on",
-           (unsigned long long)a->seed, (unsigned long long)a->threads,
-           onednn_version(), t->ddp->algo);
+           (unsigned long long)a->seed, device_text(t, device), t->ddp->algo);
     if (!a->eval_only)
         print_choices(a);
     if (a->deterministic)

@@ -115,6 +115,15 @@ static json_t *options_object(const struct args *args)
     return all;
 }
 
+/* Name rank 0's GPU. */
+static json_t *gpu_text(const struct trainer *t)
+{
+    char text[128];
+
+    t->device->about.say(text, sizeof(text));
+    return *text ? json_string(text) : json_null();
+}
+
 json_t *report__result(const struct report *r, double total, double but_first,
                        double max_rss)
 {
@@ -124,7 +133,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
+        "s:s, s:I, s:s, s:o, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->past.n_steps,
@@ -133,11 +142,11 @@ json_t *report__result(const struct report *r, double total, double but_first,
         number(images_per_second(r)), "bytes_reduced",
         (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device",
-        t->device->name, "threads", (json_int_t)t->args->threads, "algo",
-        t->ddp->algo, "zero", t->args->zero, "optim_bytes",
-        (json_int_t)report__most_state(t), "lr_schedule",
-        t->args->schedule.text, "target", target_object(r), "test_loss",
-        number(r->past.tested.test_loss), "test_acc",
+        t->device->name, "gpu", gpu_text(t), "threads",
+        (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
+        t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
+        "lr_schedule", t->args->schedule.text, "target", target_object(r),
+        "test_loss", number(r->past.tested.test_loss), "test_acc",
         number(r->past.tested.test_accuracy), "options",
         options_object(t->args));
 }

@@ -86,7 +86,10 @@ row20_device() {
         accept "$train" $tiny --epochs 1 --device $device --json -
         says '"device":"cpu"'
     done
-    refuse 2 '--device cuda is not valid: it must be auto|cpu' "$train" --device cuda
+    refuse 2 '--device gpu is not valid: it must be auto, cpu, cuda, or cuda:N' \
+        "$train" --device gpu
+    # shellcheck disable=SC2086
+    refuse 2 '^coll_train: --device cuda: .* give --device cpu$' "$train" $tiny --device cuda
 }
 
 # shellcheck disable=SC2086

@@ -254,11 +254,12 @@ row27_threads() {
 
 row02_check_build() {
     accept "$train" --check-build
-    grep -v 'Trainer kernels\|oneDNN' out | sed '$d' > ours
+    grep -v 'Trainer kernels\|oneDNN\|cuDNN' out | sed '$d' > ours
     "$collrun" -cb > theirs || fail "collrun -cb"
     cmp -s ours theirs || fail "coll_train and collrun say different things"
     says '^Available Trainer kernels:$'
     says '^    \[X\] oneDNN ([0-9.]*)$'
+    says '^    \[[ X]\] cuDNN (.*)$'
 }
 
 # shellcheck disable=SC2086

@@ -29,11 +29,14 @@ noinst_LTLIBRARIES += libtraincuda.la
 libtraincuda_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(CUDNN_CFLAGS)
 libtraincuda_la_LIBADD = libtrainimage.la libcudafind.la -ldl -lm
 libtraincuda_la_SOURCES = \
+	%D%/compute.c %D%/compute.h \
+	%D%/device.c \
 	%D%/dnn.c %D%/dnn.h \
 	%D%/dnn_conv.c %D%/dnn_conv.h \
 	%D%/dnn_product.c %D%/dnn_product.h \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_memory.c \
+	%D%/images.c \
 	%D%/launch.c %D%/launch.h \
 	%D%/layers_conv.c \
 	%D%/layers_cuda.h \
