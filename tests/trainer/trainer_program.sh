@@ -15,6 +15,8 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE COLL_PROFILE COLL_TIMELINE
 unset COLL_ALGO COLL_TRANSPORTS COLL_REPRODUCIBLE
+CUDA_VISIBLE_DEVICES= # --device auto finds no GPU
+export CUDA_VISIBLE_DEVICES
 
 fail() {
     echo "FAILED: $*" >&2
