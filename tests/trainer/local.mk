@@ -88,10 +88,19 @@ tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_group_end -Wl,--wrap=co
 	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=coll_comm_grow \
 	-Wl,--wrap=coll_comm_create_env -Wl,--wrap=coll_comm_waiting -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
 	-Wl,--wrap=optim_move -Wl,--wrap=coll_gatherv -Wl,--wrap=coll_scatterv -Wl,--wrap=device_find
+# a coll_train whose kernels the driver of tests/fake_cuda has, for builds without nvcc
+if HAVE_CUDNN
+if !HAVE_NVCC
+check_PROGRAMS += %D%/coll_train_cuda
+tests_trainer_coll_train_cuda_SOURCES = trainer/main.c tests/fake_cuda/image.c
+tests_trainer_coll_train_cuda_LDADD = libtrainer.la libcoll.la
+endif
+endif
 endif
 endif
 scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_run.sh \
-	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh %D%/trainer_apart.sh
+	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh %D%/trainer_apart.sh \
+	%D%/trainer_cuda.sh
 long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
 	%D%/trainer_warmup.test %D%/trainer_killed.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_dying.sh %D%/trainer_killed.sh \

@@ -1,0 +1,182 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_train --device cuda, over the driver of tests/fake_cuda and the libraries of
+# tests/fake_cudnn: the same losses as on processors, the same bits on all ranks, and one
+# sentence for what is missing or fails.
+. "${srcdir:-.}/tests/trainer/trainer_program.sh"
+set -u
+[ -e "$build/tests/fake_cudnn/.libs/libcudnn.so.9" ] ||
+    { echo "configure found no headers of CUDA or cuDNN"; exit 77; }
+[ -e "$build/trainer/cuda/cuda_image.c" ] || train=$build/tests/trainer/coll_train_cuda
+driver=$build/tests/fake_cuda/.libs
+gpus=$driver:$build/tests/fake_cudnn/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+few="--dataset synthetic --limit-train 48 --limit-test 16 --batch-size 8 --epochs 1"
+lines="--progress plain --log-interval 1 --json -"
+unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_MEMORY FAKE_CUDA_DEVICES
+
+# on DEVICE RANKS ARGUMENTS...: what it printed is in the file DEVICE.
+on() {
+    device=$1 ranks=$2
+    shift 2
+    libraries=
+    [ "$device" = cpu ] || libraries=$gpus
+    LD_LIBRARY_PATH=$libraries accept "$collrun" -n "$ranks" "$train" --device "$device" "$@"
+    cp out "$device"
+}
+
+# losses FILE: the losses of its steps and of its test.
+losses() {
+    sed -n 's/^Train Epoch.*Loss: //p; s/.*Average loss: \([0-9.]*\),.*/\1/p' "$1"
+}
+
+# alike: the last runs on cpu and cuda had the same losses.
+alike() {
+    losses cpu > cpu.losses
+    losses cuda > cuda.losses
+    [ -s cpu.losses ] || fail "no losses"
+    paste cpu.losses cuda.losses | awk '
+        NF != 2 || $1 - $2 > 1e-4 || $2 - $1 > 1e-4 { bad = 1 }
+        END { exit bad }' || fail "other losses: $(paste cpu.losses cuda.losses | tr '\n' ';')"
+}
+
+# both RANKS ARGUMENTS...: on processors and on GPUs, with the same losses.
+both() {
+    # shellcheck disable=SC2086
+    on cpu "$@" $lines
+    # shellcheck disable=SC2086
+    on cuda "$@" $lines
+    alike
+}
+
+# shellcheck disable=SC2086
+models() {
+    both 1 $few --model cnn --limit-train 16
+    grep -q 'device cuda:0 fake_cuda 0, 17 GB  cuDNN 9' cuda || fail "no GPU in the head"
+    grep -q '"device":"cuda","gpu":"cuda:0 fake_cuda 0, 17 GB"' cuda || fail "no GPU in JSON"
+    grep -q '"device":"cpu","gpu":null' cpu || fail "a GPU in JSON"
+    [ -z "${TEST_QUICK:-}" ] || return 0 # what takes half of the time
+    both 1 $few --model alexnet --limit-train 4 --batch-size 2 --limit-test 2
+    # a batch that its norm layers can tell apart, and a rate that keeps rounding small
+    both 1 $few --model resnet18 --limit-train 16 --batch-size 16 --limit-test 2 --lr 0.0001
+}
+
+# shellcheck disable=SC2086
+ranks() {
+    for n in 1 2 3; do
+        both $n $few --model net
+    done
+    FAKE_CUDA_DEVICES=2 both 3 $few --model net --augment flip-crop --normalize meanstd
+    both 2 $few --model net --overlap off --opt sgd --nesterov --weight-decay 0.01
+    both 2 $few --model net --opt adagrad --label-smoothing 0.1 --accum 2 --breakdown
+    both 2 $few --model net --clip-norm 0.5 --bucket-mb 0.01
+    both 3 $few --model net --zero 1 --bucket-mb 0.01
+    both 3 $few --model net --zero 1 --clip-norm 0.5 --overlap off
+    both 2 $few --model net --fp16-allreduce
+    both 3 $few --model net --bf16-allreduce --zero 1
+    both 2 $few --model net --elastic --zero 1
+    both 2 $few --model net --drop-last off --limit-train 50 --shard stride
+    # the same bits, whatever the number of ranks
+    for n in 1 2 4; do
+        on cuda $n $few --model net --batch-size $((16 / n)) --deterministic --lr-scale none \
+            --json -
+        crc
+    done > crcs
+    [ "$(sort -u crcs | wc -l)" = 1 ] || fail "other bits: $(cat crcs)"
+    on cuda 1 $few --model net --limit-train 16 --device cuda:0
+}
+
+# shellcheck disable=SC2086
+checkpoints() {
+    on cpu 2 $few --model net --checkpoint first
+    on cuda 2 $few --model net --resume first/epoch-0001.ckpt --checkpoint second --epochs 2
+    both 2 $few --model net --resume second/epoch-0002.ckpt --epochs 3
+    both 3 $few --model net --zero 1 --checkpoint third
+    both 1 $few --model net --eval-only --resume third/epoch-0001.ckpt --batch-size 8
+}
+
+# not WORDS STATUS [FLAG...]: --device cuda is refused so, in one line.
+not() {
+    words=$1 status=$2
+    shift 2
+    # shellcheck disable=SC2086
+    refuse "$status" "$words" "$train" $few --model net --device cuda "$@"
+    [ "$(wc -l < err)" = 1 ] || fail "not one line: $(cat err)"
+}
+
+# shellcheck disable=SC2086
+wrong() {
+    mkdir empty
+    not 'no CUDA driver of version 12.*give --device cpu$' 2
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_DEVICES=0 not 'finds no GPU.*--device cpu$' 2
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_VERSION=11040 not 'no CUDA driver of version 12\|too old' 2
+    LD_LIBRARY_PATH=$gpus refuse 2 'cuda:7: there is only 1 GPU here, counted from 0' \
+        "$train" $few --device cuda:7
+    refuse 2 '--device .cuda:x. is not valid\|--device cuda:x' "$train" --device cuda:x
+    refuse 2 'gpu' "$train" --device gpu
+    ln -s "$driver/libcuda.so.1" empty
+    for broken in libcudnn.so.9 libcublasLt.so.13; do
+        echo > empty/$broken
+        LD_LIBRARY_PATH=$scratch/empty:$gpus not "cannot be loaded.*$broken.*install" 2
+        rm empty/$broken
+    done
+    for flag in --timeline=t.json --profile; do
+        LD_LIBRARY_PATH=$gpus not "${flag%=*} does not show.*give --device cpu$" 2 "$flag"
+    done
+    # out of memory: of images, of activations
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_MEMORY=1 not 'memory' 1
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_MEMORY=8 refuse 1 'memory' "$train" $few --model alexnet \
+        --device cuda
+    # a device that fails in the middle
+    for call in cuLaunchKernel:50:700 cuMemcpyDtoHAsync:9:719 cuStreamSynchronize:12:702; do
+        LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=$call not 'the GPU cuda:0 (fake_cuda 0) failed: ' 1
+    done
+    # each rank its own --device
+    printf '#!/bin/sh\nexec "$@" --device "$(eval echo "$DEVICE")"\n' > own
+    chmod +x own
+    LD_LIBRARY_PATH=$gpus DEVICE='cuda$([ $COLL_RANK = 0 ] || echo :0)' accept \
+        "$collrun" -n 2 ./own "$train" $few --limit-train 16 --model net
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_DEVICES=2 DEVICE='cuda:$COLL_RANK' accept \
+        "$collrun" -n 2 ./own "$train" $few --limit-train 16 --model net
+    for device in cpu auto; do
+        LD_LIBRARY_PATH=$gpus DEVICE="\$([ \$COLL_RANK = 0 ] && echo cuda || echo $device)" \
+            refuse 2 '--device is not the same on all ranks' \
+            "$collrun" -n 2 ./own "$train" $few --model net
+    done
+    # auto takes a GPU if all ranks have one
+    LD_LIBRARY_PATH=$gpus accept "$collrun" -n 2 "$train" $few --limit-train 16 --model net
+    says 'device cuda:0'
+    accept "$collrun" -n 2 "$train" $few --limit-train 16 --model net
+    ! grep 'device cuda' out || fail "a GPU from nowhere"
+}
+
+# The GPU of rank 1 fails: the others end, too, or go on and let a newcomer in.
+# shellcheck disable=SC2086
+broken() {
+    more="--limit-train 240 --model net --device cuda --progress plain"
+    cat > one << 'END'
+#!/bin/sh
+[ "${COLL_RANK-}" != 1 ] || [ "${COLLRUN_NEWCOMER-}" ] || export FAKE_CUDA_FAULT=cuLaunchKernel:50:700
+exec "$@"
+END
+    chmod +x one
+    # the status and the words are those of the rank that ends first
+    LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 3 ./one "$train" $few $more > out 2> err &&
+        fail "a broken GPU is not noticed"
+    grep -q 'rank 1\( aborted\)*: the GPU cuda:0 (fake_cuda 0) failed: ' err || fail "no reason"
+    for zero in '' '--zero 1'; do
+        LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 3 --min-np 2 ./one "$train" $few $more \
+            --elastic $zero > out 2> err
+        says '^lost 1 of 3 ranks: 2 go on'
+        says '^Test set: Average loss: '
+        LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 2 --min-np 1 --max-restarts 1 ./one \
+            "$train" $few $more --elastic $zero --epochs 40 --target-acc 0.0001 > out 2> err
+        says '^lost 1 of 2 ranks: 1 goes on'
+    done
+}
+
+models
+ranks
+checkpoints
+wrong
+broken
+echo "passed"
