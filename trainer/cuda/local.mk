@@ -24,6 +24,7 @@ endif
 endif
 
 # the device for them
+if HAVE_ONEDNN
 if HAVE_CUDNN
 noinst_LTLIBRARIES += libtraincuda.la
 libtraincuda_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(CUDNN_CFLAGS)
@@ -45,4 +46,5 @@ libtraincuda_la_SOURCES = \
 	%D%/layers_norm.c \
 	%D%/layers_pool.c \
 	%D%/sums.c %D%/sums.h
+endif
 endif
