@@ -10,6 +10,10 @@ and held in memory as tensors, which is faster than a DataLoader.  Parameters
 begin as PyTorch draws them.  Several ranks are DistributedDataParallel over
 gloo; they meet by --meet FILE.  Two epochs are trained; the second is timed, from a
 barrier to the last rank's end.  Rank 0 prints one line of JSON.
+
+On GPUs (--device cuda) a rank takes that of its number, modulo those that there are; ranks
+with GPUs of their own meet by nccl.  The images lie in the GPU's memory, and losses are
+read once an epoch.
 """
 import argparse
 import json
@@ -155,25 +159,32 @@ def make_optimizer(args, model):
 def train_epoch(args, model, optimizer, images, labels, epoch):
     """Return the mean loss of this rank's images, and the seconds."""
     total, step = 0.0, args.batch * args.size
-    order = torch.tensor(epoch_order(SEED, len(labels), epoch))
+    order = torch.tensor(epoch_order(SEED, len(labels), epoch)).to(images.device)
+    is_cuda = args.device == "cuda"
     model.train()
     if args.size > 1:
         dist.barrier()
+    if is_cuda:
+        torch.cuda.synchronize()
     start = time.monotonic()
     for s in range(args.steps):
         at = s * step + args.rank * args.batch
         index = order[at:at + args.batch]
         x = images[index].to(torch.float32) / 255
-        if args.channels_last:
+        if args.tuned:
             x = x.contiguous(memory_format=torch.channels_last)
         optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(model(x), labels[index])
+        with torch.autocast(args.device, torch.bfloat16,
+                            enabled=args.precision == "bf16"):
+            loss = F.cross_entropy(model(x), labels[index])
         loss.backward()
         optimizer.step()
-        total += loss.item()
+        total += loss.detach() if is_cuda else loss.item()
+    if is_cuda:
+        torch.cuda.synchronize()
     if args.size > 1:
         dist.barrier()
-    return total / args.steps, time.monotonic() - start
+    return float(total) / args.steps, time.monotonic() - start
 
 
 def parse():
@@ -184,12 +195,26 @@ def parse():
     p.add_argument("--steps", type=int, default=8)
     p.add_argument("--opt", choices=["adam", "sgd"], default="adam")
     p.add_argument("--lr", type=float, default=0.001)
-    p.add_argument("--channels-last", action="store_true")
+    p.add_argument("--tuned", action="store_true",
+                   help="channels last; on GPUs compiled, too")
+    p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    p.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
     p.add_argument("--meet", help="a new file's name, for several ranks")
     args = p.parse_args()
     args.rank = int(os.environ.get("RANK", 0))
     args.size = int(os.environ.get("WORLD_SIZE", 1))
+    args.local_rank = int(os.environ.get("LOCAL_RANK", args.rank))
     return args
+
+
+def prepare_cuda(args):
+    """Choose this rank's GPU.  Return the name of the backend for its ranks."""
+    n = torch.cuda.device_count()
+    torch.cuda.set_device(args.local_rank % n)
+    torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+    torch.backends.cudnn.benchmark = args.tuned
+    return "nccl" if n >= args.size else "gloo"
 
 
 def main():
@@ -197,17 +222,21 @@ def main():
     make, shape = MODELS[args.model]
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    model = make()
+    backend = prepare_cuda(args) if args.device == "cuda" else "gloo"
+    model = make().to(args.device)
     n_params = sum(p.numel() for p in model.parameters())
-    if args.channels_last:
+    if args.tuned:
         model = model.to(memory_format=torch.channels_last)
     images, labels = synthetic_images(args.steps * args.batch * args.size,
                                       *shape)
-    images, labels = torch.from_numpy(images), torch.from_numpy(labels)
+    images = torch.from_numpy(images).to(args.device)
+    labels = torch.from_numpy(labels).to(args.device)
     if args.size > 1:
-        dist.init_process_group("gloo", init_method="file://" + args.meet,
+        dist.init_process_group(backend, init_method="file://" + args.meet,
                                 rank=args.rank, world_size=args.size)
         model = nn.parallel.DistributedDataParallel(model)
+    if args.tuned and args.device == "cuda":
+        model = torch.compile(model)
     optimizer = make_optimizer(args, model)
     for epoch in range(2):
         loss, seconds = train_epoch(args, model, optimizer, images, labels,

@@ -25,6 +25,9 @@ refused 2 'it must be a whole number' --rounds 0
 refused 2 'it must be MODEL:BATCH' --cells vgg:64
 refused 2 'it must be a whole number' --cells cnn:x
 refused 2 '--json needs a value' --json
+refused 2 'it must be cpu or cuda' --device gpu
+refused 2 'it must be f32, tf32 or bf16' --device cuda --precision f16
+refused 2 'is of GPUs; add --device cuda' --precision bf16
 refused 1 'no trainer/coll_train' --build "$scratch"
 refused 1 'cannot write' --json "$scratch/none/x.json"
 
@@ -55,7 +58,7 @@ cat > "$scratch/python" << END
 [ "\$2" != --version ] || { echo 9.9; exit 0; }
 echo "\$RANK of \$WORLD_SIZE: \$*" >> $scratch/asked
 speed=2500
-case \$* in *--channels-last*)
+case \$* in *--tuned*)
     [ "\$MALLOC_MMAP_MAX_" = 0 ] || exit 1
     speed=5000 ;;
 esac
