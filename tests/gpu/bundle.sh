@@ -20,6 +20,7 @@ mkdir "$scratch/debs"
 packages="libucx-dev libucx0 libhwloc-dev libhwloc15 libibverbs-dev libibverbs1
     ibverbs-providers librdmacm1 libnl-3-200 libnl-route-3-200 libnl-3-dev
     libnl-route-3-dev libnuma1 libnuma-dev libltdl7 libltdl-dev libudev1
+    libdnnl-dev libdnnl2 libgomp1 ocl-icd-libopencl1
     libjansson-dev libjansson4 libsodium-dev libsodium23 zlib1g-dev zlib1g
     check libsubunit-dev libsubunit0 pkgconf-bin libpkgconf3"
 # shellcheck disable=SC2086

@@ -8,13 +8,13 @@
 # limit, so that one that hangs costs no other.
 #
 # With --fake each part is tried for seconds, on the driver of tests/fake_cuda, whose
-# folder DRIVER is: so that one which does not even start is found without a GPU.
+# folder DRIVER is, and on the libraries of tests/fake_cudnn: so that one which does not even start is found without a GPU.
 #
 # Exits with 0, with 1 when a part failed, with 77 and the reason without a GPU.
 fake=''
 if [ "${1:-}" = --fake ]; then
     fake=$(cd "${2:?a folder with libcuda.so.1}" && pwd) || exit 1
-    LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    LD_LIBRARY_PATH=$fake:${fake%/fake_cuda/.libs}/fake_cudnn/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     shift 2
 fi
@@ -104,6 +104,11 @@ fi
 rules='' checks='' quick='' mechanisms='--mps --within 90'
 ranks='' every='-b 8 -e 256M -f 32' small='-b 8 -e 64K -f 8' large='-b 1M -e 64M -f 8'
 compare='-n 2,4 -s 8,64K,1M,64M'
+trained='--dataset synthetic --epochs 1' train_ranks='1 2 4'
+train_cnn='--limit-train 3200 --limit-test 512'
+train_resnet='--limit-train 640 --limit-test 128'
+train_speed='--procs 1 --rounds 3 --steps 40 --cells cnn:64,cnn:512,resnet18:128'
+precisions='f32 bf16'
 driver=''
 if [ -n "$fake" ]; then
     driver=' "driver": "fake_cuda",'
@@ -111,6 +116,9 @@ if [ -n "$fake" ]; then
     mechanisms='pointers ping_pong' ranks='--ranks 2 --rounds 5 --time 5'
     every='-b 8 -e 64K -f 64 -n 3' small='-b 8 -e 64 -f 8 -n 3' large='-b 4K -e 64K -f 16 -n 3'
     compare='-n 2 -s 8,64K -t 0.005'
+    train_ranks=2 train_cnn='--limit-train 16 --limit-test 8'
+    train_resnet='--limit-train 4 --limit-test 2'
+    train_speed='--quick --python none --cells net:4 --procs 1' precisions=bf16
 fi
 
 # shellcheck disable=SC2086
@@ -196,6 +204,22 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
         "$library/benchmarks/allreduce_bw" -d cuda --stream-overlap $large --json
     part 60 compare $run "$library/benchmarks/compare" -d cuda --quick -r 1 $compare \
         --json "$reports/compare.json"
+    # the trainer: processors' losses, and images a second beside PyTorch's
+    if [ -x "$library/trainer/coll_train" ]; then
+        for n in $train_ranks; do
+            part 25 "train_cnn_$n" $run "$here/train.sh" "$library" $n $trained \
+                --model cnn --batch-size $((64 / n)) $train_cnn
+            part 30 "train_resnet18_$n" env MOST=0.01 $run "$here/train.sh" "$library" $n \
+                $trained --model resnet18 --batch-size 16 --lr 0.0001 $train_resnet
+        done
+        for precision in $precisions; do
+            part 60 "train_speed_$precision" $run "$here/../../benchmarks/train_compare" \
+                --build "$library" --device cuda --precision $precision $train_speed \
+                --json "$reports/train_$precision.json"
+        done
+    else
+        left_out train "built without oneDNN"
+    fi
     part 10 topology $run "$library/tools/coll_info" --topology
 fi
 

@@ -20,8 +20,8 @@ FAKE_CUDA_SEED=0 timeout 300 "$srcdir/tests/gpu/check.sh" --fake tests/fake_cuda
     "$reports" tests/gpu > "$out" 2> "$err" || fail "status $?"
 cat "$out"
 grep -q '"driver": "fake_cuda"' "$reports/check.json" || fail "whose driver?"
-[ "$(grep -c '"status": 0, "seconds"\|left_out' "$reports/check.json")" = 22 ] ||
-    fail "not 22 parts"
+[ "$(grep -c '"status": 0, "seconds"\|left_out' "$reports/check.json")" = 25 ] ||
+    fail "not 25 parts"
 ! grep left_out "$reports/check.json" | grep -v '"[a-z]*check"\|"mps"\|"hosts"' ||
     fail "more than a sanitizer and MPS left out"
 for report in "$reports"/*.json; do

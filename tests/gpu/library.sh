@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# library.sh BUNDLE FOLDER: build libcoll there, with its benchmarks and tests/gpu/ranks,
+# library.sh BUNDLE FOLDER: build libcoll there, with its benchmarks, trainer and tests/gpu/ranks,
 # from what bundle.sh has made and a machine's gcc, make and CUDA toolkit.  FOLDER/run
 # COMMAND... runs what was built with the libraries of the bundle.
 bundle=$(realpath "${1:?a bundle}") || exit 1
@@ -40,6 +40,6 @@ END
 chmod 755 pkg-config
 cd build || exit 1
 ../run ../sources/configure PKG_CONFIG="$PWD/../pkg-config" --with-cuda="$cuda" \
-    --without-pmix --without-onednn --without-simgrid \
-    LDFLAGS="-Wl,-rpath-link,$libs -Wl,-rpath-link,$root/lib/x86_64-linux-gnu" &&
+    --without-pmix --without-simgrid CPPFLAGS="-I$root/usr/include" \
+    LDFLAGS="-L$libs -Wl,-rpath-link,$libs -Wl,-rpath-link,$root/lib/x86_64-linux-gnu" &&
     ../run make -s -j"$(nproc)" && ../run make -s -j"$(nproc)" tests/gpu/ranks

@@ -52,6 +52,7 @@ check-bundle:
 	@dir=$$(mktemp -d) && $(srcdir)/%D%/bundle.sh $$dir/bundle.tar && \
 	env -i PATH="$$PATH" $(srcdir)/%D%/library.sh $$dir/bundle.tar $$dir/library \
 		> $$dir/log 2>&1 && $$dir/library/run $$dir/library/build/tests/gpu/ranks --list \
+		> /dev/null && $$dir/library/run $$dir/library/build/trainer/coll_train --check-build \
 		> /dev/null && echo "PASS: check-bundle"; status=$$?; \
 	test $$status = 0 || tail $$dir/log; rm -rf $$dir; exit $$status
 check-gpu: $(gpu_programs)
@@ -63,7 +64,7 @@ endif
 dist_check_SCRIPTS += tests/stream/cuda.sh tests/stream/cuda_threads.sh %D%/gpu.sh tests/fake_cuda/fake_rules.sh \
 	tests/transports/ucx_cuda.sh %D%/gpu_check.sh
 EXTRA_DIST += %D%/README.md %D%/build.sh %D%/bundle.sh \
-	%D%/check.sh %D%/library.sh \
+	%D%/check.sh %D%/library.sh %D%/train.sh \
 	%D%/refusing_driver.c \
 	%D%/reports/2026-11-22-h100-driver-580.159-check.json \
 	%D%/reports/2026-11-22-h100-driver-580.159-kernels.json \
