@@ -138,45 +138,68 @@ cudnnStatus_t conv_check(const struct conv_call *call, struct conv *out)
 
 /* ---- algorithms ---------------------------------------------------------- */
 
-enum { MOST = 3 };
+/* Number, determinism, support.  A caller that wants the same bits each time has to look
+ * for it: API reference, cudnnConvolutionBwdDataAlgo_t and -BwdFilterAlgo_t. */
+static const struct conv_algo forward[CUDNN_CONVOLUTION_FWD_ALGO_COUNT] = {
+    {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1, 1},
+    {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 1, 1},
+    {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, 1, 0},
+    {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, 1, 0},
+    {CUDNN_CONVOLUTION_FWD_ALGO_FFT, 1, 0},
+    {CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING, 1, 0},
+    {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, 1, 0},
+    {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, 1, 0},
+};
 
-/* Of NHWC.  A caller that wants the same bits each time has to look for it: the fastest
- * ones of the backward passes are not deterministic. */
-static const struct conv_algo algos[][MOST] = {
-    [FORWARD] = {{CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1, 0.1f},
-                 {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 1, 0.2f},
-                 {-1, 0, 0}},
-    [BACK_DATA] = {{CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, 0, 0.1f},
-                   {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, 1, 0.2f},
-                   {-1, 0, 0}},
-    [BACK_FILTER] = {{CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, 0, 0.1f},
-                     {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, 1, 0.2f},
-                     {-1, 0, 0}}};
+static const struct conv_algo back_data[CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT] =
+    {
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, 0, 1},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, 1, 1},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, 1, 0},
+};
+
+static const struct conv_algo
+    back_filter[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT] = {
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, 0, 1},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, 1, 1},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, 0, 0},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, 1, 0},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING, 1, 0},
+};
 
 const struct conv_algo *conv_algo_at(enum pass pass, int i)
 {
-    return i >= 0 && i < MOST && algos[pass][i].number >= 0 ? &algos[pass][i]
-                                                            : NULL;
+    static const struct {
+        const struct conv_algo *algos;
+        int n;
+    } lists[] = {
+        [FORWARD] = {forward, CUDNN_CONVOLUTION_FWD_ALGO_COUNT},
+        [BACK_DATA] = {back_data, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT},
+        [BACK_FILTER] = {back_filter, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT},
+    };
+
+    return i < lists[pass].n ? &lists[pass].algos[i] : NULL;
 }
 
 cudnnStatus_t conv_algo_find(const struct conv *c, int number,
                              const struct conv_algo **out)
 {
-    static const int counts[] = {
-        [FORWARD] = CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
-        [BACK_DATA] = CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
-        [BACK_FILTER] = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT};
     const struct conv_algo *a;
+    int i = 0;
 
-    NEED(number >= 0 && number < counts[c->pass], BAD_PARAM,
-         "algo is no algorithm");
-    for (int i = 0; (a = conv_algo_at(c->pass, i)); i++)
-        if (a->number == number) {
-            *out = a;
-            return CUDNN_STATUS_SUCCESS;
-        }
-    return dnn_say(CUDNN_STATUS_NOT_SUPPORTED,
-                   "the algorithm has no convolutions of NHWC");
+    while ((a = conv_algo_at(c->pass, i)) && a->number != number)
+        i++;
+    /* API reference, cudnnStatus_t: a value that is not valid */
+    NEED(a, BAD_PARAM, "algo is no algorithm");
+    NEED(a->is_supported, NOT_SUPPORTED,
+         "the algorithm has no convolutions of NHWC");
+    *out = a;
+    return CUDNN_STATUS_SUCCESS;
 }
 
 size_t conv_x_len(const struct conv *c)

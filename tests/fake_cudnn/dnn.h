@@ -79,13 +79,15 @@ struct conv_call {
 /* An algorithm of a pass. */
 struct conv_algo {
     int number, is_deterministic;
-    float time; /* invented */
+    int is_supported; /* it has convolutions of NHWC */
 };
 
-/* Check descriptors against each other; fill in the convolution. */
+/* Check descriptors against each other; fill in the convolution.  BAD_PARAM, or one of the
+ * NOT_SUPPORTED. */
 cudnnStatus_t conv_check(const struct conv_call *call, struct conv *out);
 
-/* Algorithm i of a pass by expected time; NULL behind the last one. */
+/* Algorithm i of a pass: the supported ones, the fastest first, and then the others; NULL
+ * behind the last one. */
 const struct conv_algo *conv_algo_at(enum pass pass, int i);
 
 /* Find an algorithm of this number, or say why it can not be used. */

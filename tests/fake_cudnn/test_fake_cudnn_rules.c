@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_fake_cudnn_rules.c - what the stand-in of cuDNN answers to wrong arguments.
- * For descriptors it is what cuDNN 9.19 has answered. */
+ * For descriptors it is what cuDNN 9.19 has answered, for convolutions what its API reference
+ * says. */
 #include "tests/fake_cudnn/conv_fixture.h"
 #include "tests/support/suite.h"
 
@@ -149,33 +150,114 @@ END_TEST
 static const struct conv_case shape = {2, 3,      7,      5,      4, 3,
                                        3, {1, 1}, {1, 1}, {1, 1}, 0};
 
-/* All passes refuse it so, whether they are asked about it or are to do it. */
-static void refused(const struct conv_test *t, cudnnHandle_t h,
+/* What a pass answers, whether it is asked about workspaces or is to compute. */
+static void answers(const struct conv_test *t, cudnnHandle_t h, int pass,
                     cudnnStatus_t status)
 {
-    cudnnConvolutionBwdFilterAlgoPerf_t filter[4];
-    cudnnConvolutionBwdDataAlgoPerf_t data[4];
-    cudnnConvolutionFwdAlgoPerf_t forward[4];
+    cudnnStatus_t st = CUDNN_STATUS_SUCCESS;
     size_t len = 77;
-    int n = 77;
 
-    for (int pass = 0; pass < 3; pass++)
-        ck_assert_int_eq(conv_call(t, h, pass, 1), status);
-    ck_assert_int_eq(dnn.cudnnGetConvolutionForwardAlgorithm_v7(
-                         h, t->x, t->w, t->conv, t->y, 4, &n, forward),
-                     status);
-    ck_assert_int_eq(dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                         h, t->w, t->y, t->conv, t->x, 4, &n, data),
-                     status);
-    ck_assert_int_eq(dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                         h, t->x, t->y, t->conv, t->w, 4, &n, filter),
-                     status);
-    ck_assert_int_eq(dnn.cudnnGetConvolutionForwardWorkspaceSize(
-                         h, t->x, t->w, t->conv, t->y,
-                         CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, &len),
-                     status);
-    ck_assert_int_eq(n, 77);
+    ck_assert_int_eq(conv_call(t, h, pass, 1), status);
+    if (pass == CONV_FORWARD)
+        st = dnn.cudnnGetConvolutionForwardWorkspaceSize(
+            h, t->x, t->w, t->conv, t->y,
+            CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, &len);
+    else if (pass == CONV_BACK_DATA)
+        st = dnn.cudnnGetConvolutionBackwardDataWorkspaceSize(
+            h, t->w, t->y, t->conv, t->x, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+            &len);
+    else
+        st = dnn.cudnnGetConvolutionBackwardFilterWorkspaceSize(
+            h, t->x, t->y, t->conv, t->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+            &len);
+    ck_assert_int_eq(st, status);
     ck_assert_uint_eq(len, 77);
+}
+
+enum { MOST = 9 };
+
+/* A list of algorithms, in a form that all three passes have. */
+struct listed {
+    int n, numbers[MOST], determinism[MOST];
+    cudnnStatus_t statuses[MOST];
+    size_t memory[MOST];
+    float times[MOST];
+};
+
+#define LIST(type, function, ...)                                              \
+    do {                                                                       \
+        type found_[MOST];                                                     \
+        st = dnn.function(h, __VA_ARGS__, requested, &l->n, found_);           \
+        for (int i_ = 0; !st && i_ < l->n; i_++) {                             \
+            l->numbers[i_] = (int)found_[i_].algo;                             \
+            l->determinism[i_] = (int)found_[i_].determinism;                  \
+            l->statuses[i_] = found_[i_].status;                               \
+            l->memory[i_] = found_[i_].memory;                                 \
+            l->times[i_] = found_[i_].time;                                    \
+            ck_assert_int_eq(found_[i_].mathType, CUDNN_FMA_MATH);             \
+        }                                                                      \
+    } while (0)
+
+static cudnnStatus_t list(const struct conv_test *t, cudnnHandle_t h, int pass,
+                          int requested, struct listed *l)
+{
+    cudnnStatus_t st;
+
+    l->n = 77;
+    if (pass == CONV_FORWARD)
+        LIST(cudnnConvolutionFwdAlgoPerf_t,
+             cudnnGetConvolutionForwardAlgorithm_v7, t->x, t->w, t->conv, t->y);
+    else if (pass == CONV_BACK_DATA)
+        LIST(cudnnConvolutionBwdDataAlgoPerf_t,
+             cudnnGetConvolutionBackwardDataAlgorithm_v7, t->w, t->y, t->conv,
+             t->x);
+    else
+        LIST(cudnnConvolutionBwdFilterAlgoPerf_t,
+             cudnnGetConvolutionBackwardFilterAlgorithm_v7, t->x, t->y, t->conv,
+             t->w);
+    return st;
+}
+
+static const int counts[3] = {
+    [CONV_FORWARD] = CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
+    [CONV_BACK_DATA] = CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
+    [CONV_BACK_FILTER] = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT};
+
+static void is_bad_for(const struct conv_test *t, cudnnHandle_t h, int pass)
+{
+    struct listed l;
+
+    answers(t, h, pass, CUDNN_STATUS_BAD_PARAM);
+    DNN(BAD_PARAM, list(t, h, pass, MOST, &l));
+    ck_assert_int_eq(l.n, 77);
+}
+
+static void is_bad(const struct conv_test *t, cudnnHandle_t h)
+{
+    for (int pass = 0; pass < 3; pass++)
+        is_bad_for(t, h, pass);
+}
+
+/* Algorithms are listed all the same. */
+static void is_unsupported_by(const struct conv_test *t, cudnnHandle_t h,
+                              int pass, cudnnStatus_t status)
+{
+    struct listed l;
+
+    answers(t, h, pass, status);
+    DNN(SUCCESS, list(t, h, pass, MOST, &l));
+    ck_assert_int_eq(l.n, counts[pass]);
+    for (int i = 0; i < l.n; i++) {
+        ck_assert_int_eq(l.statuses[i], status);
+        ck_assert_uint_eq(l.memory[i], 0);
+    }
+}
+
+static void is_unsupported(const struct conv_test *t, cudnnHandle_t h,
+                           cudnnStatus_t status)
+{
+    for (int pass = 0; pass < 3; pass++)
+        is_unsupported_by(t, h, pass, status);
 }
 
 /* A tensor of the case with other dimensions. */
@@ -197,22 +279,22 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     conv_start(&h);
     conv_make(&t, &shape, DNN_F32);
     set_x(&t, 2, 4, 7, 5);
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     set_x(&t, 3, 3, 7, 5);
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     set_x(&t, 2, 3, 7, 6);
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     set_x(&t, 2, 3, 7, 5);
     set_y(&t, 2, 3, 7, 5);
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     set_y(&t, 2, 4, 6, 5);
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     set_y(&t, 2, 4, 7, 5);
     DNN(SUCCESS, conv_call(&t, h, CONV_FORWARD, 1));
     DNN(SUCCESS, dnn.cudnnSetConvolution2dDescriptor(
                      t.conv, 0, 0, 1, 1, 4, 4, CUDNN_CROSS_CORRELATION, FLOAT));
     set_y(&t, 2, 4, 1, 1); /* the filter does not fit in */
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
 }
 END_TEST
 
@@ -225,24 +307,24 @@ START_TEST(types_and_layouts_that_are_missing_are_not_supported)
     conv_make(&t, &shape, DNN_F32);
     DNN(SUCCESS, dnn.cudnnSetFilter4dDescriptor(t.w, CUDNN_DATA_BFLOAT16, NHWC,
                                                 4, 3, 3, 3));
-    refused(&t, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, h);
     DNN(SUCCESS, dnn.cudnnSetFilter4dDescriptor(t.w, FLOAT, CUDNN_TENSOR_NCHW,
                                                 4, 3, 3, 3));
-    refused(&t, h, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
+    is_unsupported(&t, h, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
     DNN(SUCCESS, dnn.cudnnSetFilter4dDescriptor(t.w, FLOAT, NHWC, 4, 3, 3, 3));
     DNN(SUCCESS, dnn.cudnnSetTensor4dDescriptor(t.x, CUDNN_TENSOR_NCHW, FLOAT,
                                                 2, 3, 7, 5));
-    refused(&t, h, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
+    is_unsupported(&t, h, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
     DNN(SUCCESS, dnn.cudnnSetTensor4dDescriptorEx(t.x, FLOAT, 2, 3, 7, 5, 105,
                                                   -1, 15, 3));
-    refused(&t, h, CUDNN_STATUS_NOT_SUPPORTED);
+    is_unsupported(&t, h, CUDNN_STATUS_NOT_SUPPORTED);
     DNN(SUCCESS, dnn.cudnnSetTensor4dDescriptorEx(t.x, FLOAT, 2, 3, 7, 5, 105,
                                                   1, 15, 3));
     DNN(SUCCESS, conv_call(&t, h, CONV_FORWARD, 1));
     DNN(SUCCESS, dnn.cudnnSetConvolution2dDescriptor(t.conv, 1, 1, 1, 1, 1, 1,
                                                      CUDNN_CROSS_CORRELATION,
                                                      CUDNN_DATA_DOUBLE));
-    refused(&t, h, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+    is_unsupported(&t, h, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
 }
 END_TEST
 
@@ -253,18 +335,18 @@ START_TEST(descriptors_that_were_not_set_are_refused)
 
     conv_start(&h);
     conv_make(&t, &shape, DNN_F32);
-    refused(&t, NULL, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&t, NULL);
     other = t;
     DNN(SUCCESS, dnn.cudnnCreateTensorDescriptor(&other.x));
-    refused(&other, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&other, h);
     other.x = NULL;
-    refused(&other, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&other, h);
     other = t;
     DNN(SUCCESS, dnn.cudnnCreateFilterDescriptor(&other.w));
-    refused(&other, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&other, h);
     other = t;
     DNN(SUCCESS, dnn.cudnnCreateConvolutionDescriptor(&other.conv));
-    refused(&other, h, CUDNN_STATUS_BAD_PARAM);
+    is_bad(&other, h);
 }
 END_TEST
 
@@ -323,30 +405,57 @@ START_TEST(memory_is_given_and_aligned)
 }
 END_TEST
 
-START_TEST(algorithms_are_listed_by_time_and_say_what_they_are)
+START_TEST(all_algorithms_are_listed_supported_ones_first)
 {
-    cudnnConvolutionBwdFilterAlgoPerf_t found[8];
     struct conv_test t;
+    struct listed l;
     cudnnHandle_t h;
-    int n = 0;
 
     conv_start(&h);
     conv_make(&t, &shape, DNN_F32);
-    DNN(SUCCESS, dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                     h, t.x, t.y, t.conv, t.w, 8, &n, found));
-    ck_assert_int_eq(n, 3);
-    ck_assert_int_eq(found[0].algo, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0);
-    ck_assert_int_eq(found[0].determinism, CUDNN_NON_DETERMINISTIC);
-    ck_assert_int_eq(found[1].determinism, CUDNN_DETERMINISTIC);
-    ck_assert_uint_eq(found[1].memory, conv_need(&t, h, CONV_BACK_FILTER, 1));
-    ck_assert_int_eq(found[1].mathType, CUDNN_FMA_MATH);
-    ck_assert(found[0].time <= found[1].time);
-    DNN(NOT_SUPPORTED, found[2].status);
-    DNN(SUCCESS, dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                     h, t.x, t.y, t.conv, t.w, 1, &n, found));
-    ck_assert_int_eq(n, 1);
-    DNN(BAD_PARAM, dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                       h, t.x, t.y, t.conv, t.w, 0, &n, found));
+    for (int pass = 0; pass < 3; pass++) {
+        unsigned seen = 0;
+
+        DNN(SUCCESS, list(&t, h, pass, MOST, &l));
+        ck_assert_int_eq(l.n, counts[pass]);
+        for (int i = 0; i < l.n; i++) {
+            seen |= 1U << l.numbers[i];
+            ck_assert_int_eq(l.statuses[i], i < 2 ? CUDNN_STATUS_SUCCESS
+                                                  : CUDNN_STATUS_NOT_SUPPORTED);
+            ck_assert_uint_eq(l.memory[i],
+                              i < 2 ? conv_need(&t, h, pass, l.numbers[i]) : 0);
+            ck_assert_float_eq(l.times[i], -1);
+        }
+        ck_assert_uint_eq(seen, (1U << counts[pass]) - 1);
+        DNN(SUCCESS, list(&t, h, pass, 1, &l));
+        ck_assert_int_eq(l.n, 1);
+        DNN(BAD_PARAM, list(&t, h, pass, 0, &l));
+    }
+}
+END_TEST
+
+START_TEST(fast_algorithms_of_backward_passes_are_not_deterministic)
+{
+    static const unsigned expected[3] = {
+        [CONV_BACK_DATA] = 1U << CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+        [CONV_BACK_FILTER] = 1U << CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 |
+                             1U << CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3};
+    struct conv_test t;
+    struct listed l;
+    cudnnHandle_t h;
+
+    conv_start(&h);
+    conv_make(&t, &shape, DNN_F32);
+    for (int pass = 0; pass < 3; pass++) {
+        unsigned unordered = 0;
+
+        DNN(SUCCESS, list(&t, h, pass, MOST, &l));
+        for (int i = 0; i < l.n; i++)
+            if (l.determinism[i] == CUDNN_NON_DETERMINISTIC)
+                unordered |= 1U << l.numbers[i];
+        ck_assert_uint_eq(unordered, expected[pass]);
+        ck_assert(pass == CONV_FORWARD || unordered & 1U << l.numbers[0]);
+    }
 }
 END_TEST
 
@@ -369,6 +478,8 @@ int main(void)
     tcase_add_test(tc, descriptors_that_were_not_set_are_refused);
     tcase_add_test(tc, each_algorithm_has_a_workspace_of_its_own);
     tcase_add_test(tc, memory_is_given_and_aligned);
-    tcase_add_test(tc, algorithms_are_listed_by_time_and_say_what_they_are);
+    tcase_add_test(tc, all_algorithms_are_listed_supported_ones_first);
+    tcase_add_test(tc,
+                   fast_algorithms_of_backward_passes_are_not_deterministic);
     return suite_run(suite);
 }
