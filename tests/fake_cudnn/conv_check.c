@@ -74,10 +74,24 @@ static cudnnStatus_t check_shapes(const struct tensor *x,
     NEED(y->dims[0] == x->dims[0], BAD_PARAM, "y has not as many images as x");
     NEED(y->dims[1] == w->dims[0], BAD_PARAM,
          "y has not as many channels as the filter has outputs");
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* API reference: not supported by cudnnConvolutionForward(), a bad parameter of
+ * cudnnConvolutionBackwardData(); of -BackwardFilter() it does not say. */
+static cudnnStatus_t check_extents(enum pass pass, const struct tensor *x,
+                                   const struct filter *w,
+                                   const struct convolution *conv,
+                                   const struct tensor *y)
+{
+    const cudnnStatus_t status =
+        pass == FORWARD ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_BAD_PARAM;
+
     for (int i = 0; i < 2; i++)
-        NEED(y->dims[2 + i] ==
-                 extent_out(x->dims[2 + i], w->dims[2 + i], conv, i),
-             BAD_PARAM, "y has not the rows and columns that follow");
+        if (y->dims[2 + i] !=
+            extent_out(x->dims[2 + i], w->dims[2 + i], conv, i))
+            return dnn_say(status,
+                           "y has not the rows and columns that follow");
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -121,6 +135,8 @@ cudnnStatus_t conv_check(const struct conv_call *call, struct conv *out)
     st = check_shapes(x, w, conv, y);
     if (!st)
         st = check_types(x, w, conv, y);
+    if (!st)
+        st = check_extents(call->pass, x, w, conv, y);
     if (!st)
         st = check_layout(x);
     if (!st)

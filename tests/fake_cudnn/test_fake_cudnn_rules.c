@@ -283,12 +283,16 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     set_x(&t, 3, 3, 7, 5);
     is_bad(&t, h);
     set_x(&t, 2, 3, 7, 6);
-    is_bad(&t, h);
+    is_unsupported_by(&t, h, CONV_FORWARD, CUDNN_STATUS_NOT_SUPPORTED);
+    is_bad_for(&t, h, CONV_BACK_DATA);
+    is_bad_for(&t, h, CONV_BACK_FILTER);
     set_x(&t, 2, 3, 7, 5);
     set_y(&t, 2, 3, 7, 5);
     is_bad(&t, h);
     set_y(&t, 2, 4, 6, 5);
-    is_bad(&t, h);
+    is_unsupported_by(&t, h, CONV_FORWARD, CUDNN_STATUS_NOT_SUPPORTED);
+    is_bad_for(&t, h, CONV_BACK_DATA);
+    is_bad_for(&t, h, CONV_BACK_FILTER);
     set_y(&t, 2, 4, 7, 5);
     DNN(SUCCESS, conv_call(&t, h, CONV_FORWARD, 1));
     DNN(SUCCESS, dnn.cudnnSetConvolution2dDescriptor(
