@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* descriptor.c - cuDNN's handles and descriptors.  What each function answers to wrong
- * values is what cuDNN 9.19 answers, which needs no device for that. */
+/* descriptor.c - cuDNN's handles and descriptors.  To wrong values of descriptors
+ * they answer what cuDNN 9.19 does, which needs no device for that. */
 #include "tests/fake_cudnn/dnn.h"
 
 #include <limits.h>

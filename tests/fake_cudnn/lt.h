@@ -13,8 +13,8 @@ struct lt_handle {
     CUcontext ctx;
 };
 
-/* Descriptors hold whatever they were given: cuBLAS 13.1 checks sizes alone, and the rest
- * when they are used. */
+/* Descriptors hold whatever they were given: cuBLAS 13.1 checks the sizes alone then.
+ * The rest is checked when they are used. */
 struct matmul {
     int32_t compute, scale, pointer_mode, trans_a, trans_b, trans_c, fill;
     uint32_t epilogue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lt_descriptor.c - cuBLASLt's handles and descriptors.  What each function answers to
- * wrong values is what cuBLAS 13.1 answers, which needs no device for that. */
+/* lt_descriptor.c - cuBLASLt's handles and descriptors.  To wrong values of
+ * descriptors they answer what cuBLAS 13.1 does, which needs no device for that. */
 #include "tests/fake_cudnn/lt.h"
 
 #include <string.h>

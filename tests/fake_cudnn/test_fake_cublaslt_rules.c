@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_fake_cublaslt_rules.c - what the stand-in of cuBLASLt answers to wrong arguments.
- * For descriptors it is what cuBLAS 13.1 has answered, which looks at them when they are
- * used. */
+ * For descriptors it is what cuBLAS 13.1 has answered, for products what its reference
+ * says. */
 #include "tests/fake_cudnn/dnn_fixture.h"
 #include "tests/support/suite.h"
 
