@@ -39,8 +39,16 @@ struct loss_job {
     float *dscores; /* [n][classes] = scale * d loss / d score, or NULL */
 };
 
+/* What a device computes with.  Sums, parameters and the optimizer are f32. */
+enum precision {
+    PRECISION_F32,
+    PRECISION_TF32, /* factors of products have 10 bits of mantissa */
+    PRECISION_BF16  /* values, and a copy of the weights, are bfloat16 */
+};
+
 /* What a device has to know when it begins. */
 struct device_config {
+    enum precision precision;
     int number; /* of the GPU among those that are visible; -1: local_rank's */
     int local_rank;       /* of this process, among those of its host */
     int threads;          /* of the CPU */

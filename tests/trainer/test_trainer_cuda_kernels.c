@@ -70,6 +70,27 @@ START_TEST(gradients_stop_where_relu_has_cleared)
 }
 END_TEST
 
+START_TEST(values_are_added)
+{
+    for (size_t n = 1; n < 40; n++)
+        for (int type = F32; type <= BF16; type++) {
+            float *to = kernel_values(n, 1, (enum kernel_type)type);
+            float *from = kernel_values(n, 2, (enum kernel_type)type);
+            float *want = kernel_values(n, 1, (enum kernel_type)type);
+
+            for (size_t i = 0; i < n; i++)
+                want[i] += from[i];
+            kernel_round(want, n, (enum kernel_type)type);
+            KERNEL("add", (enum kernel_type)type, VALUES(to, n),
+                   VALUES(from, n));
+            kernel_same(to, want, n, "sums");
+            free(to);
+            free(from);
+            free(want);
+        }
+}
+END_TEST
+
 /* ---- sums ------------------------------------------------------------------------ */
 
 static void check_fold(size_t from_n, size_t n, int add, enum kernel_type type)
@@ -427,6 +448,7 @@ int main(void)
 
     tcase_add_test(tc, biases_are_added_and_negative_values_cleared);
     tcase_add_test(tc, gradients_stop_where_relu_has_cleared);
+    tcase_add_test(tc, values_are_added);
     tcase_add_test(tc, rows_fold_in_their_order);
     tcase_add_test(tc, squares_are_summed_in_double);
     tcase_add_test(tc, weights_are_turned_and_turned_back);

@@ -100,10 +100,10 @@ void compute_unpack(enum wire wire, const uint16_t *from, float *to, size_t n)
 int compute_loss(const struct loss_job *job, struct model_score *score)
 {
     size_t rows = (size_t)job->n, n = rows * (size_t)job->classes;
-    struct train_span scores = floats(job->scores, n);
+    struct train_span scores = values(job->scores, n);
     struct train_span labels = span(job->labels, rows);
-    struct train_span dscores = floats(job->dscores, n), sums;
-    double values[2] = {0, 0};
+    struct train_span dscores = values(job->dscores, n), sums;
+    double ends[2] = {0, 0};
 
     *score = (struct model_score){0};
     if (gpu_room(&totals.sums, rows * 2 * sizeof(double)))
@@ -111,13 +111,13 @@ int compute_loss(const struct loss_job *job, struct model_score *score)
     sums = doubles(totals.sums.at, 2 * rows);
     if (rows == 0)
         return gpu_well();
-    if (LAUNCH(softmax_f32, rows, ARG(scores), ARG(labels), ARG(dscores),
-               ARG(sums), ARG(job->classes), ARG(job->scale),
-               ARG(job->smoothing)) ||
-        read_totals(sums, values, 2))
+    if (LAUNCH_VALUES(softmax, rows, ARG(scores), ARG(labels), ARG(dscores),
+                      ARG(sums), ARG(job->classes), ARG(job->scale),
+                      ARG(job->smoothing)) ||
+        read_totals(sums, ends, 2))
         return -1;
-    score->loss = values[0];
-    score->n_right = (int)values[1];
+    score->loss = ends[0];
+    score->n_right = (int)ends[1];
     return 0;
 }
 

@@ -51,16 +51,31 @@ static const struct layer_ops *cuda_layer(const struct layer_spec *spec,
 
 static int cuda_block(void) { return 0; }
 
-static size_t cuda_value_size(void) { return sizeof(float); }
+static int read_bf16(float *to, const uint16_t *from, size_t n)
+{
+    uint16_t piece[DEVICE_PIECE];
+
+    for (size_t at = 0; at < n; at += DEVICE_PIECE) {
+        size_t len = n - at < DEVICE_PIECE ? n - at : DEVICE_PIECE;
+
+        if (gpu_read(piece, from + at, len * sizeof(*piece)))
+            return -1;
+        wire_unpack(WIRE_BF16, piece, to + at, len);
+    }
+    return 0;
+}
 
 static int cuda_read_values(float *to, const void *from, size_t n)
 {
-    return gpu_read(to, from, n * sizeof(*to));
+    return gpu_has_bf16() ? read_bf16(to, from, n)
+                          : gpu_read(to, from, n * sizeof(*to));
 }
 
 static void cuda_add_values(void *to, const void *from, size_t n)
 {
-    compute_add(to, from, n);
+    struct train_span out = values(to, n), in = values(from, n);
+
+    LAUNCH_VALUES(add, n, ARG(out), ARG(in));
 }
 
 static void cuda_say(char *text, size_t len)
@@ -77,7 +92,7 @@ const struct device device_cuda = {
     .fini = cuda_fini,
     .layer = cuda_layer,
     .values = {.block = cuda_block,
-               .size = cuda_value_size,
+               .size = gpu_value_size,
                .read = cuda_read_values,
                .add = cuda_add_values},
     .order = {.well = gpu_well,

@@ -156,6 +156,7 @@ int gpu_open(const struct device_config *config)
         return -1;
     gpu.number = number;
     gpu.is_deterministic = config->is_deterministic;
+    gpu.precision = config->precision;
     return open_context() || open_streams(config->has_overlap) ||
                    open_libraries()
                ? -1

@@ -15,6 +15,7 @@
 #include "trainer/device.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Memory of the GPU that grows when more is needed. */
 struct gpu_room {
@@ -32,6 +33,7 @@ struct gpu {
     char name[100];
     size_t memory; /* bytes */
     int is_deterministic;
+    enum precision precision;
     CUdevice device;
     CUcontext context;
     CUstream compute, exchange; /* the same one without overlap */
@@ -47,6 +49,15 @@ struct gpu {
 };
 
 extern struct gpu gpu;
+
+/* Are values bfloat16?  Else they are f32. */
+static inline int gpu_has_bf16(void) { return gpu.precision == PRECISION_BF16; }
+
+/* Return the bytes of a value. */
+static inline size_t gpu_value_size(void)
+{
+    return gpu_has_bf16() ? sizeof(uint16_t) : sizeof(float);
+}
 
 /* Choose a GPU and prepare it.
  *

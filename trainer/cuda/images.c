@@ -18,7 +18,8 @@ struct held {
 
 /* What one gather() needs. */
 static struct {
-    struct gpu_room index, table; /* of the GPU */
+    /* of the GPU; wide: images that were drawn, as floats */
+    struct gpu_room index, table, wide;
     struct pixel_scale scale;     /* what `table` holds */
     int has_scale;
     float *drawn;          /* the host's: images that were drawn, */
@@ -64,6 +65,7 @@ void compute_images_fini(void)
 {
     gpu_release(batch.index.at);
     gpu_release(batch.table.at);
+    gpu_release(batch.wide.at);
     free(batch.drawn);
     free(batch.labels);
     memset(&batch, 0, sizeof(batch));
@@ -87,6 +89,19 @@ static int have_memory(size_t n, size_t n_values)
     return batch.drawn && batch.labels ? 0 : -1;
 }
 
+/* Write n floats of the host to values. */
+static void write_values(float *out, const float *from, size_t n)
+{
+    if (!gpu_has_bf16()) {
+        gpu_write(out, from, n * sizeof(*from));
+        return;
+    }
+    if (gpu_room(&batch.wide, n * sizeof(*from)))
+        return;
+    gpu_write(batch.wide.at, from, n * sizeof(*from));
+    compute_pack(WIRE_BF16, batch.wide.at, (uint16_t *)out, n);
+}
+
 static void draw(const struct images_pick *pick, float *out,
                  unsigned char *labels)
 {
@@ -97,7 +112,7 @@ static void draw(const struct images_pick *pick, float *out,
         return;
     }
     images_gather(pick, batch.drawn, batch.labels);
-    gpu_write(out, batch.drawn, n * len * sizeof(*out));
+    write_values(out, batch.drawn, n * len);
     gpu_write(labels, batch.labels, n);
 }
 
@@ -128,7 +143,7 @@ void compute_gather(const struct images_pick *pick, float *out,
     const struct held *h = images->held;
     size_t n = (size_t)pick->n, len = images_len(images);
     struct train_span pixels, all_labels, index, table;
-    struct train_span to = floats(out, n * len), picked = span(labels, n);
+    struct train_span to = values(out, n * len), picked = span(labels, n);
     uint32_t augment = (uint32_t)pick->augment;
     uint64_t first = pick->first;
 
@@ -142,8 +157,8 @@ void compute_gather(const struct images_pick *pick, float *out,
     all_labels = span(h->labels, images->n);
     index = span(batch.index.at, n * sizeof(*pick->index));
     table = span(batch.table.at, sizeof(batch.scale));
-    LAUNCH(gather_f32, n * len, ARG(pixels), ARG(all_labels), ARG(index),
-           ARG(table), ARG(to), ARG(picked), ARG(images->channels),
-           ARG(images->height), ARG(images->width), ARG(augment),
-           ARG(pick->key), ARG(first));
+    LAUNCH_VALUES(gather, n * len, ARG(pixels), ARG(all_labels), ARG(index),
+                  ARG(table), ARG(to), ARG(picked), ARG(images->channels),
+                  ARG(images->height), ARG(images->width), ARG(augment),
+                  ARG(pick->key), ARG(first));
 }

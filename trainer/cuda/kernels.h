@@ -51,6 +51,7 @@ struct train_span {
  *
  * bias_relu     out = relu(out + biases), biases: [channels] or absent; relu: 0 or 1
  * relu_back     dout = 0 where not out > 0
+ * add           to += from
  * fold          to[i] = sum of from[i + k n], n = elements of `to`; add 1: is added to
  *               `to`.  `to` is no input
  * pack_weights  from [outs][ins][area] to [outs][area][padded]; zeros behind `ins`
@@ -94,6 +95,7 @@ struct train_span {
       (span<T> out, span<const float> biases, uint32_t relu),                  \
       (out, biases, relu))                                                     \
     X(relu_back, type, "ss", (span<const T> out, span<T> dout), (out, dout))   \
+    X(add, type, "ss", (span<T> to, span<const T> from), (to, from))           \
     X(fold, type, "ssu", (span<const T> from, span<float> to, uint32_t add),   \
       (from, to, add))                                                         \
     X(pack_weights, type, "ssuuu",                                             \
@@ -162,7 +164,6 @@ struct train_span {
  *
  * sgd, adam, adagrad  optim.h's rules.  adam's rate and epsilon contain the bias
  *               corrections, as in optim.c; decay: weight_decay
- * add           to += from
  * scale         values *= factor
  * squares       to[i] = sum of from[i + k n]^2, n = elements of `to`; fold_f64 adds them up
  * fold_f64      fold, from f64 to f64
@@ -194,7 +195,6 @@ struct train_span {
       (span<float> params, span<const float> gradients, span<float> sum,       \
        float rate, float epsilon, float decay),                                \
       (params, gradients, sum, {rate, epsilon, decay}))                        \
-    X(add, f32, "ss", (span<float> to, span<const float> from), (to, from))    \
     X(scale, f32, "su", (span<float> values, float factor), (values, factor))  \
     X(squares, f32, "ss", (span<const float> from, span<double> to),           \
       (from, to))                                                              \

@@ -8,6 +8,7 @@
 #ifndef COLL_TRAINER_CUDA_LAUNCH_H
 #define COLL_TRAINER_CUDA_LAUNCH_H
 
+#include "trainer/cuda/gpu.h"
 #include "trainer/cuda/kernels.h"
 
 #include <stddef.h>
@@ -48,6 +49,13 @@ struct launch_arg {
            sizeof((struct launch_arg[]){__VA_ARGS__}) /                        \
                sizeof(struct launch_arg))
 
+/* The same for a kernel that has an entry for each type of values: that of gpu.h. */
+#define LAUNCH_VALUES(kernel, n, ...)                                          \
+    launch(gpu_has_bf16() ? KERNEL_##kernel##_bf16 : KERNEL_##kernel##_f32,    \
+           (n), (struct launch_arg[]){__VA_ARGS__},                            \
+           sizeof((struct launch_arg[]){__VA_ARGS__}) /                        \
+               sizeof(struct launch_arg))
+
 int launch(enum launch_kernel kernel, size_t n, const struct launch_arg *args,
            size_t n_args);
 
@@ -74,6 +82,12 @@ static inline struct train_span span(const void *at, size_t len)
 static inline struct train_span floats(const void *at, size_t n)
 {
     return span(at, n * sizeof(float));
+}
+
+/* A span of n values. */
+static inline struct train_span values(const void *at, size_t n)
+{
+    return span(at, n * gpu_value_size());
 }
 
 #endif

@@ -11,12 +11,13 @@ static int drop_values(const struct layer *l, const struct pass *pass,
                        struct train_span from, struct train_span to)
 {
     uint64_t key = rng_key(pass->key, (uint64_t)l->index), first = pass->first;
-    uint32_t values = (uint32_t)shape_len(&l->in);
+    uint32_t n_values = (uint32_t)shape_len(&l->in);
     uint32_t floor = (uint32_t)((double)l->spec.rate * 0x1p32);
     float scale = 1 / (1 - l->spec.rate);
 
-    return LAUNCH(dropout_f32, layer_cuda_n_in(l), ARG(from), ARG(to), ARG(key),
-                  ARG(first), ARG(values), ARG(floor), ARG(scale));
+    return LAUNCH_VALUES(dropout, layer_cuda_n_in(l), ARG(from), ARG(to),
+                         ARG(key), ARG(first), ARG(n_values), ARG(floor),
+                         ARG(scale));
 }
 
 static int drop_maps(const struct layer *l, const struct pass *pass,
@@ -26,9 +27,9 @@ static int drop_maps(const struct layer *l, const struct pass *pass,
     int pixels = l->in.height * l->in.width;
     float scale = 1 / (1 - l->spec.rate);
 
-    return LAUNCH(dropout_maps_f32, layer_cuda_n_in(l), ARG(from), ARG(to),
-                  ARG(key), ARG(first), ARG(l->in.channels), ARG(pixels),
-                  ARG(l->spec.rate), ARG(scale));
+    return LAUNCH_VALUES(dropout_maps, layer_cuda_n_in(l), ARG(from), ARG(to),
+                         ARG(key), ARG(first), ARG(l->in.channels), ARG(pixels),
+                         ARG(l->spec.rate), ARG(scale));
 }
 
 /* Gradients are scaled as values are. */
@@ -39,11 +40,11 @@ static int dropout_pass(const struct layer *l, const float *from, float *to,
 
     if (!pass->is_training || pass->keeps_all) {
         if (from != to)
-            gpu_copy(to, from, n * sizeof(*to));
+            gpu_copy(to, from, n * gpu_value_size());
         return gpu_well();
     }
-    return (l->spec.of_maps ? drop_maps : drop_values)(l, pass, floats(from, n),
-                                                       floats(to, n));
+    return (l->spec.of_maps ? drop_maps : drop_values)(l, pass, values(from, n),
+                                                       values(to, n));
 }
 
 static int dropout_forward(struct layer *l, const struct layer_io *io,

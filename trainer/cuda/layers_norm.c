@@ -51,19 +51,19 @@ static struct train_span state_of(const struct layer *l)
 }
 
 /* Find the batch's mean, and the sums of squares around it: *sums. */
-static int find_moments(const struct layer *l, const float *values,
-                        uint64_t rows, struct train_span *sums)
+static int find_moments(const struct layer *l, const float *from, uint64_t rows,
+                        struct train_span *sums)
 {
     size_t channels = n_channels(l);
     struct train_span state = state_of(l);
-    struct train_span in = floats(values, rows * channels);
+    struct train_span in = values(from, rows * channels);
 
-    if (sums_of(values, rows, channels, sums) ||
+    if (sums_of(from, rows, channels, sums) ||
         LAUNCH(norm_mean_f32, channels, ARG(*sums), ARG(state), ARG(rows)))
         return -1;
     *sums = sums_first(rows, channels);
-    if (LAUNCH(norm_squares_f32, sums->len / sizeof(float), ARG(in), ARG(*sums),
-               ARG(state)))
+    if (LAUNCH_VALUES(norm_squares, sums->len / sizeof(float), ARG(in),
+                      ARG(*sums), ARG(state)))
         return -1;
     return sums_fold(sums, channels);
 }
@@ -77,16 +77,16 @@ static int norm_forward(struct layer *l, const struct layer_io *io,
     struct train_span running = floats(l->running, l->n_running);
     struct train_span weights = floats(l->weights, channels);
     struct train_span biases = floats(l->biases, channels);
-    struct train_span in = floats(io->in, n), plus = floats(io->plus, n);
-    struct train_span out = floats(io->out, n);
+    struct train_span in = values(io->in, n), plus = values(io->plus, n);
+    struct train_span out = values(io->out, n);
 
     if (pass->is_training && find_moments(l, io->in, rows, &sums))
         return -1;
     if (LAUNCH(norm_finish_f32, channels, ARG(sums), ARG(state), ARG(running),
                ARG(weights), ARG(biases), ARG(rows)))
         return -1;
-    return LAUNCH(norm_apply_f32, n, ARG(in), ARG(plus), ARG(out), ARG(state),
-                  ARG(l->spec.relu));
+    return LAUNCH_VALUES(norm_apply, n, ARG(in), ARG(plus), ARG(out),
+                         ARG(state), ARG(l->spec.relu));
 }
 
 /* Sum what the gradients of weights and biases need, and make the factors of din. */
@@ -95,16 +95,16 @@ static int find_factors(const struct layer *l, const struct layer_io *io,
 {
     size_t channels = n_channels(l), n = layer_cuda_n_in(l);
     uint64_t rows = n_rows(l, pass);
-    struct train_span state = state_of(l), in = floats(io->in, n);
-    struct train_span out = floats(l->spec.relu ? io->out : NULL, n);
-    struct train_span dout = floats(io->dout, n), dplus = floats(io->dplus, n);
+    struct train_span state = state_of(l), in = values(io->in, n);
+    struct train_span out = values(l->spec.relu ? io->out : NULL, n);
+    struct train_span dout = values(io->dout, n), dplus = values(io->dplus, n);
     struct train_span sums = sums_first(n / channels, 2 * channels);
     struct train_span weights = floats(l->weights, channels);
     struct train_span dweights = floats(l->dweights, channels);
     struct train_span dbiases = floats(l->dbiases, channels);
 
-    if (LAUNCH(norm_products_f32, n, ARG(in), ARG(out), ARG(dout), ARG(dplus),
-               ARG(sums), ARG(state), ARG(rows)) ||
+    if (LAUNCH_VALUES(norm_products, n, ARG(in), ARG(out), ARG(dout),
+                      ARG(dplus), ARG(sums), ARG(state), ARG(rows)) ||
         sums_fold(&sums, 2 * channels))
         return -1;
     return LAUNCH(norm_factors_f32, channels, ARG(sums), ARG(state),
@@ -117,13 +117,13 @@ static int norm_backward(struct layer *l, const struct layer_io *io,
 {
     size_t n = layer_cuda_n_in(l);
     uint64_t rows = n_rows(l, pass);
-    struct train_span state = state_of(l), in = floats(io->in, n);
-    struct train_span dout = floats(io->dout, n), din = floats(io->din, n);
+    struct train_span state = state_of(l), in = values(io->in, n);
+    struct train_span dout = values(io->dout, n), din = values(io->din, n);
 
     if (find_factors(l, io, pass))
         return -1;
-    return io->din ? LAUNCH(norm_back_f32, n, ARG(in), ARG(dout), ARG(din),
-                            ARG(state), ARG(rows))
+    return io->din ? LAUNCH_VALUES(norm_back, n, ARG(in), ARG(dout), ARG(din),
+                                   ARG(state), ARG(rows))
                    : 0;
 }
 

@@ -6,9 +6,9 @@
 int layer_cuda_relu_back(const struct layer *l, const struct layer_io *io)
 {
     size_t n = layer_cuda_n_out(l);
-    struct train_span out = floats(io->out, n), dout = floats(io->dout, n);
+    struct train_span out = values(io->out, n), dout = values(io->dout, n);
 
-    return l->spec.relu ? LAUNCH(relu_back_f32, n, ARG(out), ARG(dout)) : 0;
+    return l->spec.relu ? LAUNCH_VALUES(relu_back, n, ARG(out), ARG(dout)) : 0;
 }
 
 /* ---- max pool ---- */
@@ -19,32 +19,33 @@ static int pool_forward(struct layer *l, const struct layer_io *io,
                         const struct pass *pass)
 {
     size_t n = layer_cuda_n_out(l);
-    struct train_span in = floats(io->in, layer_cuda_n_in(l));
-    struct train_span out = floats(io->out, n);
+    struct train_span in = values(io->in, layer_cuda_n_in(l));
+    struct train_span out = values(io->out, n);
     int stride = layer_stride(l);
 
     (void)pass;
-    return LAUNCH(pool_f32, n, ARG(in), ARG(out), ARG(l->in.channels),
-                  ARG(l->in.height), ARG(l->in.width), ARG(l->spec.kernel),
-                  ARG(stride), ARG(l->spec.pad), ARG(l->spec.relu));
+    return LAUNCH_VALUES(pool, n, ARG(in), ARG(out), ARG(l->in.channels),
+                         ARG(l->in.height), ARG(l->in.width),
+                         ARG(l->spec.kernel), ARG(stride), ARG(l->spec.pad),
+                         ARG(l->spec.relu));
 }
 
 static int pool_backward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     size_t n_in = layer_cuda_n_in(l), n_out = layer_cuda_n_out(l);
-    struct train_span in = floats(io->in, n_in), out = floats(io->out, n_out);
-    struct train_span dout = floats(io->dout, n_out);
-    struct train_span din = floats(io->din, n_in);
+    struct train_span in = values(io->in, n_in), out = values(io->out, n_out);
+    struct train_span dout = values(io->dout, n_out);
+    struct train_span din = values(io->din, n_in);
     int stride = layer_stride(l);
 
     (void)pass;
     if (!io->din)
         return 0;
-    return LAUNCH(pool_back_f32, n_in, ARG(in), ARG(out), ARG(dout), ARG(din),
-                  ARG(l->in.channels), ARG(l->in.height), ARG(l->in.width),
-                  ARG(l->spec.kernel), ARG(stride), ARG(l->spec.pad),
-                  ARG(l->spec.relu));
+    return LAUNCH_VALUES(pool_back, n_in, ARG(in), ARG(out), ARG(dout),
+                         ARG(din), ARG(l->in.channels), ARG(l->in.height),
+                         ARG(l->in.width), ARG(l->spec.kernel), ARG(stride),
+                         ARG(l->spec.pad), ARG(l->spec.relu));
 }
 
 const struct layer_ops layer_cuda_pool = {
@@ -66,23 +67,23 @@ static int mean_forward(struct layer *l, const struct layer_io *io,
                         const struct pass *pass)
 {
     size_t n = layer_cuda_n_out(l);
-    struct train_span in = floats(io->in, layer_cuda_n_in(l));
-    struct train_span out = floats(io->out, n);
+    struct train_span in = values(io->in, layer_cuda_n_in(l));
+    struct train_span out = values(io->out, n);
 
     (void)pass;
-    return LAUNCH(mean_f32, n, ARG(in), ARG(out), ARG(l->in.channels));
+    return LAUNCH_VALUES(mean, n, ARG(in), ARG(out), ARG(l->in.channels));
 }
 
 static int mean_backward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     size_t n = layer_cuda_n_in(l);
-    struct train_span dout = floats(io->dout, layer_cuda_n_out(l));
-    struct train_span din = floats(io->din, n);
+    struct train_span dout = values(io->dout, layer_cuda_n_out(l));
+    struct train_span din = values(io->din, n);
 
     (void)pass;
-    return io->din ? LAUNCH(mean_back_f32, n, ARG(dout), ARG(din),
-                            ARG(l->in.channels))
+    return io->din ? LAUNCH_VALUES(mean_back, n, ARG(dout), ARG(din),
+                                   ARG(l->in.channels))
                    : 0;
 }
 

@@ -41,25 +41,25 @@ int sums_fold(struct train_span *sums, size_t columns)
     return 0;
 }
 
-int sums_of(const float *values, size_t rows, size_t columns,
+int sums_of(const float *in, size_t rows, size_t columns,
             struct train_span *sums)
 {
-    struct train_span from = floats(values, rows * columns);
+    struct train_span from = values(in, rows * columns);
     uint32_t add = 0;
 
     *sums = sums_first(rows, columns);
-    if (LAUNCH(fold_f32, fewer(rows) * columns, ARG(from), ARG(*sums),
-               ARG(add)))
+    if (LAUNCH_VALUES(fold, fewer(rows) * columns, ARG(from), ARG(*sums),
+                      ARG(add)))
         return -1;
     return sums_fold(sums, columns);
 }
 
-int sums_add(const float *values, size_t rows, size_t columns, float *to)
+int sums_add(const float *in, size_t rows, size_t columns, float *to)
 {
     struct train_span sums, out = floats(to, columns);
     uint32_t add = 1;
 
-    if (sums_of(values, rows, columns, &sums))
+    if (sums_of(in, rows, columns, &sums))
         return -1;
     return LAUNCH(fold_f32, columns, ARG(sums), ARG(out), ARG(add));
 }

@@ -24,11 +24,12 @@ struct train_span sums_first(size_t rows, size_t columns);
 /* Fold partial sums until 32 rows or fewer are left; *sums is then these. */
 int sums_fold(struct train_span *sums, size_t columns);
 
-/* Do the same from the beginning: *sums is set to partial sums of `values`. */
-int sums_of(const float *values, size_t rows, size_t columns,
+/* Do the same from the beginning: *sums is set to partial sums of `in`, values of the
+ * device. */
+int sums_of(const float *in, size_t rows, size_t columns,
             struct train_span *sums);
 
-/* Add the sums of the columns to to[columns], f32. */
-int sums_add(const float *values, size_t rows, size_t columns, float *to);
+/* Add the sums of the columns of such values to to[columns], f32. */
+int sums_add(const float *in, size_t rows, size_t columns, float *to);
 
 #endif

@@ -7,9 +7,9 @@
 
 namespace train
 {
-DEVICE void add(span<float> to, span<const float> from)
+template <typename T> DEVICE void add(span<T> to, span<const T> from)
 {
-    each<wide<float>>(to.count(), are_wide(to, from), [=](size_t at, auto w) {
+    each<wide<T>>(to.count(), are_wide(to, from), [=](size_t at, auto w) {
         auto x = load<w.n>(to.items() + at);
 
         change(
