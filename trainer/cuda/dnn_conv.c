@@ -26,6 +26,11 @@ struct dnn_conv {
 
 static const float one = 1, zero = 0;
 
+static cudnnDataType_t value_type(void)
+{
+    return gpu_has_bf16() ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
 static int describe_maps(cudnnTensorDescriptor_t *tensor, int n,
                          const struct shape *s)
 {
@@ -33,7 +38,7 @@ static int describe_maps(cudnnTensorDescriptor_t *tensor, int n,
                        "cudnnCreateTensorDescriptor"))
         return -1;
     return gpu_note_cudnn(gpu.dnn.cudnnSetTensor4dDescriptor(
-                              *tensor, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, n,
+                              *tensor, CUDNN_TENSOR_NHWC, value_type(), n,
                               s->channels, s->height, s->width),
                           "cudnnSetTensor4dDescriptor");
 }
@@ -45,16 +50,20 @@ static int describe_weights(struct dnn_conv *c,
                        "cudnnCreateFilterDescriptor"))
         return -1;
     return gpu_note_cudnn(gpu.dnn.cudnnSetFilter4dDescriptor(
-                              c->weights, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC,
+                              c->weights, value_type(), CUDNN_TENSOR_NHWC,
                               config->out.channels, config->in.channels,
                               config->kernel, config->kernel),
                           "cudnnSetFilter4dDescriptor");
 }
 
-/* Products are f32, without shorter mantissas. */
+/* Sums are f32.  Only FMA reads f32 as it is: cuDNN's default may take it for TF32. */
 static int describe_conv(struct dnn_conv *c,
                          const struct dnn_conv_config *config)
 {
+    static const cudnnMathType_t maths[] = {
+        [PRECISION_F32] = CUDNN_FMA_MATH,
+        [PRECISION_TF32] = CUDNN_DEFAULT_MATH,
+        [PRECISION_BF16] = CUDNN_TENSOR_OP_MATH};
     int pad = config->pad, stride = config->stride;
 
     if (gpu_note_cudnn(gpu.dnn.cudnnCreateConvolutionDescriptor(&c->conv),
@@ -65,7 +74,7 @@ static int describe_conv(struct dnn_conv *c,
                        "cudnnSetConvolution2dDescriptor"))
         return -1;
     return gpu_note_cudnn(
-        gpu.dnn.cudnnSetConvolutionMathType(c->conv, CUDNN_FMA_MATH),
+        gpu.dnn.cudnnSetConvolutionMathType(c->conv, maths[gpu.precision]),
         "cudnnSetConvolutionMathType");
 }
 
@@ -74,11 +83,12 @@ static int describe_conv(struct dnn_conv *c,
 static int no_algorithm(const char *pass)
 {
     return train_fail("cuDNN has no algorithm for the %s of a convolution "
-                      "here%s; give --device cpu%s",
+                      "here%s; give --device cpu%s%s",
                       pass,
                       gpu.is_deterministic ? " that gives the same bits each "
                                              "time"
                                            : "",
+                      gpu_remedy(),
                       gpu.is_deterministic ? ", or leave --deterministic out"
                                            : "");
 }

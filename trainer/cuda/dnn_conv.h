@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dnn_conv.h - a convolution by cuDNN: maps as [image][y][x][channel], weights as
- * [out][ky][kx][in]. */
+ * [out][ky][kx][in], all of them values (device.h). */
 #ifndef COLL_TRAINER_CUDA_DNN_CONV_H
 #define COLL_TRAINER_CUDA_DNN_CONV_H
 

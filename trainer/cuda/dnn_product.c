@@ -2,8 +2,7 @@
 /* dnn_product.c - products of matrices in row order, by cublasLt.
  *
  * cublasLt's matrices are in column order, and a matrix in row order is its transpose in
- * column order.  So out' = b' a' is computed, with b as the first factor; out' has
- * `columns` rows, to which cublasLt's bias belongs.
+ * column order.  So out' = b' a' is computed, with b as the first factor.
  */
 #include "trainer/cuda/dnn_product.h"
 #include "trainer/cuda/gpu.h"
@@ -30,45 +29,47 @@ static int set(struct dnn_product *p, cublasLtMatmulDescAttributes_t attribute,
 static int describe_product(struct dnn_product *p,
                             const struct dnn_product_config *config)
 {
-    static const cublasLtEpilogue_t ends[] = {
-        [DNN_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,
-        [DNN_BIAS] = CUBLASLT_EPILOGUE_BIAS,
-        [DNN_RELU_BIAS] = CUBLASLT_EPILOGUE_RELU_BIAS};
+    cublasComputeType_t compute = gpu.precision == PRECISION_TF32
+                                      ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                      : CUBLAS_COMPUTE_32F;
     cublasOperation_t first = config->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = config->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
 
-    if (gpu_note_cublaslt(gpu.dnn.cublasLtMatmulDescCreate(
-                              &p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-                          "cublasLtMatmulDescCreate") ||
+    if (gpu_note_cublaslt(
+            gpu.dnn.cublasLtMatmulDescCreate(&p->product, compute, CUDA_R_32F),
+            "cublasLtMatmulDescCreate") ||
         set(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first)) ||
-        set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second)) ||
-        set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &ends[config->end],
-            sizeof(ends[0])))
+        set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second)))
         return -1;
-    return config->bias ? set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                              &config->bias, sizeof(config->bias))
-                        : 0;
+    return 0;
 }
 
-/* Describe a matrix that lies in memory as `rows` rows of `columns` values. */
-static int describe_matrix(cublasLtMatrixLayout_t *layout, int rows,
-                           int columns)
+static cudaDataType_t value_type(void)
+{
+    return gpu_has_bf16() ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* Describe a matrix that lies in memory as `rows` rows of `columns` numbers. */
+static int describe_matrix(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
+                           int rows, int columns)
 {
     return gpu_note_cublaslt(
-        gpu.dnn.cublasLtMatrixLayoutCreate(
-            layout, CUDA_R_32F, (uint64_t)columns, (uint64_t)rows, columns),
+        gpu.dnn.cublasLtMatrixLayoutCreate(layout, type, (uint64_t)columns,
+                                           (uint64_t)rows, columns),
         "cublasLtMatrixLayoutCreate");
 }
 
 static int describe_matrices(struct dnn_product *p,
                              const struct dnn_product_config *c)
 {
-    if (describe_matrix(&p->a, c->a_turned ? c->inner : c->rows,
+    if (describe_matrix(&p->a, value_type(), c->a_turned ? c->inner : c->rows,
                         c->a_turned ? c->rows : c->inner) ||
-        describe_matrix(&p->b, c->b_turned ? c->columns : c->inner,
+        describe_matrix(&p->b, value_type(),
+                        c->b_turned ? c->columns : c->inner,
                         c->b_turned ? c->inner : c->columns))
         return -1;
-    return describe_matrix(&p->out, c->rows, c->columns);
+    return describe_matrix(&p->out, c->out_is_f32 ? CUDA_R_32F : value_type(),
+                           c->rows, c->columns);
 }
 
 static int prefer(cublasLtMatmulPreference_t preference,
@@ -121,7 +122,8 @@ static int choose_with(struct dnn_product *p,
         return -1;
     if (n < 1)
         return train_fail("cublasLt has no algorithm for a dense layer here; "
-                          "give --device cpu");
+                          "give --device cpu%s",
+                          gpu_remedy());
     p->algo = found.algo;
     return gpu_room(&gpu.work, found.workspaceSize);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dnn_product.h - a matrix product by cublasLt, of matrices in row order. */
+/* dnn_product.h - a matrix product by cublasLt, of values (device.h) in row order. */
 #ifndef COLL_TRAINER_CUDA_DNN_PRODUCT_H
 #define COLL_TRAINER_CUDA_DNN_PRODUCT_H
 
@@ -7,18 +7,14 @@
 
 struct dnn_product;
 
-enum dnn_end { DNN_PLAIN, DNN_BIAS, DNN_RELU_BIAS };
-
-/* out[rows][columns] = a[rows][inner] b[inner][columns], and then what `end` says with a
- * bias of each column.  A turned matrix lies in memory the other way round: a as
- * [inner][rows], b as [columns][inner]. */
+/* out[rows][columns] = a[rows][inner] b[inner][columns].  A turned matrix lies in memory the
+ * other way round: a as [inner][rows], b as [columns][inner]. */
 struct dnn_product_config {
     int rows, columns, inner;
     int a_turned, b_turned;
     uint32_t alignment_a, alignment_b,
         alignment_out; /* bytes, DNN_ALIGNED at most */
-    enum dnn_end end;
-    const float *bias; /* [columns], of the GPU; NULL with DNN_PLAIN */
+    int out_is_f32;    /* and not values */
 };
 
 #define DNN_ALIGNED 256 /* as what the GPU's driver allocates */

@@ -40,7 +40,7 @@ struct gpu {
     CUevent computed, exchanged;
     /* What cuDNN and cublasLt may write while they compute; all layers share it. */
     struct gpu_room work;
-    /* The gradient of a convolution's weights in cuDNN's order, likewise. */
+    /* The gradient of a convolution's weights, values in cuDNN's order, likewise. */
     struct gpu_room gradient;
     /* Partial sums, of a layer or of the loss, until the next kernel has read them. */
     struct gpu_room partial;
@@ -52,6 +52,20 @@ extern struct gpu gpu;
 
 /* Are values bfloat16?  Else they are f32. */
 static inline int gpu_has_bf16(void) { return gpu.precision == PRECISION_BF16; }
+
+/* Return what else may help where a library has no algorithm, or "". */
+static inline const char *gpu_remedy(void)
+{
+    return gpu.precision == PRECISION_F32 ? "" : " or --precision f32";
+}
+
+/* Return how many channels tensor cores take at a time; 1 without them. */
+static inline int gpu_channels(void)
+{
+    return gpu.precision == PRECISION_F32    ? 1
+           : gpu.precision == PRECISION_TF32 ? 4
+                                             : 8;
+}
 
 /* Return the bytes of a value. */
 static inline size_t gpu_value_size(void)

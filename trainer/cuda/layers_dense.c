@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers_dense.c - every output from every input, by cublasLt: each of the three passes is
- * one product of matrices, the first with biases and relu. */
+ * one product of matrices, and the first ends with biases and relu by a kernel, which keeps
+ * NaN, as cublasLt's own relu does not. */
 #include "trainer/cuda/dnn_product.h"
 #include "trainer/cuda/gpu.h"
+#include "trainer/cuda/launch.h"
 #include "trainer/cuda/layers_cuda.h"
 #include "trainer/cuda/sums.h"
 #include "trainer/error.h"
@@ -11,6 +13,7 @@
 
 struct dense {
     struct dnn_product *out, *dweights, *din;
+    void *weights; /* as values, of the GPU; NULL where these are f32 */
 };
 
 static int dense_shape(struct layer *l) { return layer_dense.shape(l); }
@@ -24,8 +27,25 @@ static void dense_fini(struct layer *l)
     dnn_product_destroy(d->din);
     dnn_product_destroy(d->dweights);
     dnn_product_destroy(d->out);
+    gpu_release(d->weights);
     free(d);
     l->state = NULL;
+}
+
+/* Return the weights as values. */
+static const void *weights_of(const struct layer *l)
+{
+    const struct dense *d = l->state;
+
+    return d->weights ? d->weights : l->weights;
+}
+
+static int prepare_weights(const struct layer *l, struct dense *d)
+{
+    if (!gpu_has_bf16())
+        return 0;
+    d->weights = gpu_alloc(l->n_weights * gpu_value_size());
+    return d->weights ? 0 : gpu_no_memory(l->n_weights * gpu_value_size());
 }
 
 static int prepare_forward(const struct layer *l, struct dense *d)
@@ -34,11 +54,9 @@ static int prepare_forward(const struct layer *l, struct dense *d)
         .rows = l->chunk,
         .columns = l->fan_out,
         .inner = l->fan_in,
-        .alignment_b = dnn_alignment(l->weights),
+        .alignment_b = dnn_alignment(weights_of(l)),
         .alignment_out = DNN_ALIGNED,
         .alignment_a = DNN_ALIGNED,
-        .end = l->spec.relu ? DNN_RELU_BIAS : DNN_BIAS,
-        .bias = l->biases,
     };
 
     return dnn_product_create(&d->out, &out);
@@ -54,6 +72,7 @@ static int prepare_back(const struct layer *l, struct dense *d)
         .alignment_a = DNN_ALIGNED,
         .alignment_b = DNN_ALIGNED,
         .alignment_out = dnn_alignment(l->dweights),
+        .out_is_f32 = 1,
     };
     struct dnn_product_config din = {
         .rows = l->chunk,
@@ -61,7 +80,7 @@ static int prepare_back(const struct layer *l, struct dense *d)
         .inner = l->fan_out,
         .b_turned = 1,
         .alignment_a = DNN_ALIGNED,
-        .alignment_b = dnn_alignment(l->weights),
+        .alignment_b = dnn_alignment(weights_of(l)),
         .alignment_out = DNN_ALIGNED,
     };
 
@@ -80,20 +99,41 @@ static int dense_init(struct layer *l)
                           "machine",
                           l->index);
     l->state = d;
-    if (!prepare_forward(l, d) && (!l->dweights || !prepare_back(l, d)))
+    if (!prepare_weights(l, d) && !prepare_forward(l, d) &&
+        (!l->dweights || !prepare_back(l, d)))
         return 0;
     dense_fini(l);
     return -1;
+}
+
+/* Copy weights that have changed. */
+static int pack(struct layer *l)
+{
+    const struct dense *d = l->state;
+    struct train_span from = floats(l->weights, l->n_weights);
+    struct train_span to = values(d->weights, l->n_weights);
+
+    if (!d->weights || !l->is_stale)
+        return 0;
+    l->is_stale = 0;
+    return LAUNCH(pack_bf16, l->n_weights, ARG(from), ARG(to));
 }
 
 static int dense_forward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     const struct dense *d = l->state;
-    struct dnn_product_io out = {.a = io->in, .b = l->weights, .out = io->out};
+    struct dnn_product_io product = {
+        .a = io->in, .b = weights_of(l), .out = io->out};
+    size_t n = layer_cuda_n_out(l);
+    struct train_span out = values(io->out, n);
+    struct train_span biases = floats(l->biases, l->n_biases);
 
     (void)pass;
-    return dnn_multiply(d->out, &out);
+    if (pack(l) || dnn_multiply(d->out, &product))
+        return -1;
+    return LAUNCH_VALUES(bias_relu, n, ARG(out), ARG(biases),
+                         ARG(l->spec.relu));
 }
 
 static int dense_backward(struct layer *l, const struct layer_io *io,
@@ -105,7 +145,7 @@ static int dense_backward(struct layer *l, const struct layer_io *io,
                                       .out = l->dweights,
                                       .adds = !pass->is_first};
     struct dnn_product_io din = {
-        .a = io->dout, .b = l->weights, .out = io->din};
+        .a = io->dout, .b = weights_of(l), .out = io->din};
 
     if (layer_cuda_relu_back(l, io) ||
         sums_add(io->dout, (size_t)l->chunk, (size_t)l->fan_out, l->dbiases) ||
