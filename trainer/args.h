@@ -63,6 +63,7 @@ struct args {
     int deterministic;
     int elastic;        /* go on without ranks that die */
     const char *device; /* as --device has it; main() replaces auto */
+    int precision;      /* enum precision */
     uint64_t threads;
     int synthetic;
     uint64_t num_warmup_batches, num_batches_per_iter, num_iters;

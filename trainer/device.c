@@ -16,6 +16,15 @@ static const struct device *const devices[] = {
 #define N_DEVICES (sizeof(devices) / sizeof(devices[0]))
 #define MOST_DIGITS 4 /* of a GPU's number */
 
+const char *precision_name(enum precision precision)
+{
+    static const char *const names[] = {[PRECISION_F32] = "f32",
+                                        [PRECISION_TF32] = "tf32",
+                                        [PRECISION_BF16] = "bf16"};
+
+    return names[precision];
+}
+
 /* Return the text behind "cuda", or NULL if the text begins otherwise. */
 static const char *behind_cuda(const char *text)
 {

@@ -46,6 +46,9 @@ enum precision {
     PRECISION_BF16  /* values, and a copy of the weights, are bfloat16 */
 };
 
+/* Return its word in --precision. */
+const char *precision_name(enum precision precision);
+
 /* What a device has to know when it begins. */
 struct device_config {
     enum precision precision;

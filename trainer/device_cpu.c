@@ -2,6 +2,7 @@
 /* device_cpu.c - this machine's processors, by oneDNN and by kernels of this
  * program. */
 #include "trainer/device.h"
+#include "trainer/error.h"
 #include "trainer/onednn.h"
 #include "trainer/simd.h"
 
@@ -139,6 +140,11 @@ static int cpu_probe(char *why, size_t len)
 
 static int cpu_init(const struct device_config *config)
 {
+    if (config->precision != PRECISION_F32)
+        return train_refuse("--precision %s is for GPUs, and --device cpu "
+                            "computes in f32; give --device cuda, or leave "
+                            "--precision out",
+                            precision_name(config->precision));
     return onednn_init(config->threads);
 }
 

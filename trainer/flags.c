@@ -195,6 +195,11 @@ static const struct program_option options[] = {
              "from 0; auto: a GPU if every rank finds one and what it needs, "
              "else the processors",
      .take = take_device},
+    {"precision", 0, OPTION_CHOICE, AT(precision), "f32|tf32|bf16", "f32",
+     .help = "what a GPU multiplies.  f32: 32-bit floats; tf32: these with 10 "
+             "bits of mantissa; bf16: bfloat16, in which it also keeps "
+             "activations.  Sums, parameters and the optimizer have 32 bits; "
+             "processors have f32 only"},
     {"threads", 0, OPTION_U64, AT(threads), "N", NULL,
      .help = "threads of a rank, on processors (default OMP_NUM_THREADS, else "
              "SLURM_CPUS_PER_TASK, else 1)",

@@ -213,7 +213,8 @@ static const char *device_text(const struct trainer *t, char text[256])
     if (t->device->about.libraries(libraries, sizeof(libraries)))
         *libraries = '\0';
     if (*what)
-        snprintf(text, 256, "device %s  cuDNN %s", what, libraries);
+        snprintf(text, 256, "device %s  precision %s  cuDNN %s", what,
+                 precision_name((enum precision)t->args->precision), libraries);
     else
         snprintf(text, 256, "threads %llu  oneDNN %s",
                  (unsigned long long)t->args->threads, libraries);

@@ -133,7 +133,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:o, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
+        "s:s, s:I, s:s, s:o, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->past.n_steps,
@@ -142,7 +142,8 @@ json_t *report__result(const struct report *r, double total, double but_first,
         number(images_per_second(r)), "bytes_reduced",
         (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device",
-        t->device->name, "gpu", gpu_text(t), "threads",
+        t->device->name, "gpu", gpu_text(t), "precision",
+        precision_name((enum precision)t->args->precision), "threads",
         (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
         t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
         "lr_schedule", t->args->schedule.text, "target", target_object(r),

@@ -161,6 +161,7 @@ static int make_device(struct trainer *t)
 {
     const struct args *args = t->args;
     struct device_config config = {
+        .precision = (enum precision)args->precision,
         .local_rank = ddp_local_rank(t->ddp),
         .threads = (int)args->threads,
         .is_deterministic = args->deterministic,

@@ -51,7 +51,7 @@ both() {
 # shellcheck disable=SC2086
 models() {
     both 1 $few --model cnn --limit-train 16
-    grep -q 'device cuda:0 fake_cuda 0, 17 GB  cuDNN 9' cuda || fail "no GPU in the head"
+    grep -q 'device cuda:0 fake_cuda 0, 17 GB  precision f32  cuDNN 9' cuda || fail "no GPU in the head"
     grep -q '"device":"cuda","gpu":"cuda:0 fake_cuda 0, 17 GB"' cuda || fail "no GPU in JSON"
     grep -q '"device":"cpu","gpu":null' cpu || fail "a GPU in JSON"
     [ -z "${TEST_QUICK:-}" ] || return 0 # what takes half of the time
