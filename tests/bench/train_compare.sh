@@ -35,7 +35,7 @@ refused 1 'cannot write' --json "$scratch/none/x.json"
 alone() {
     run "$@" --quick --cells net:16 --procs 1,2 --json "$json"
     grep -q '^no python with torch was found' "$out" || fail "its absence is not said"
-    [ "$(grep -c '^net  *16  *[12]  *[0-9.]*  *[0-9]\.[0-9]*  *[0-9.]*%  *[0-9]*$' \
+    [ "$(grep -c '^net  *16  *[12]  *[0-9.]*  *[0-9.]*  *[0-9.]*%  *[0-9]*$' \
         "$out")" = 2 ] || fail "not two rows of six figures"
     grep -q '"torch": null' "$json" || fail "JSON does not say that there is no torch"
 }

@@ -105,8 +105,8 @@ rules='' checks='' quick='' mechanisms='--mps --within 90'
 ranks='' every='-b 8 -e 256M -f 32' small='-b 8 -e 64K -f 8' large='-b 1M -e 64M -f 8'
 compare='-n 2,4 -s 8,64K,1M,64M'
 trained='--dataset synthetic --epochs 1' train_ranks='1 2 4'
-train_cnn='--limit-train 3200 --limit-test 512'
-train_resnet='--limit-train 640 --limit-test 128'
+train_cnn='--model cnn --limit-train 3200 --limit-test 512' cnn_batch=64
+train_resnet='--model resnet18 --lr 0.0001 --batch-size 16 --limit-train 640 --limit-test 128'
 train_speed='--procs 1 --rounds 3 --steps 40 --cells cnn:64,cnn:512,resnet18:128'
 precisions='f32 bf16'
 driver=''
@@ -116,8 +116,8 @@ if [ -n "$fake" ]; then
     mechanisms='pointers ping_pong' ranks='--ranks 2 --rounds 5 --time 5'
     every='-b 8 -e 64K -f 64 -n 3' small='-b 8 -e 64 -f 8 -n 3' large='-b 4K -e 64K -f 16 -n 3'
     compare='-n 2 -s 8,64K -t 0.005'
-    train_ranks=2 train_cnn='--limit-train 16 --limit-test 8'
-    train_resnet='--limit-train 4 --limit-test 2'
+    train_ranks=2 train_cnn='--model cnn --limit-train 16 --limit-test 8' cnn_batch=8
+    train_resnet='--model resnet18 --lr 0.0001 --batch-size 8 --limit-train 16 --limit-test 2'
     train_speed='--quick --python none --cells net:4 --procs 1' precisions=bf16
 fi
 
@@ -208,9 +208,9 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
     if [ -x "$library/trainer/coll_train" ]; then
         for n in $train_ranks; do
             part 25 "train_cnn_$n" $run "$here/train.sh" "$library" $n $trained \
-                --model cnn --batch-size $((64 / n)) $train_cnn
+                --batch-size $((cnn_batch / n)) $train_cnn
             part 30 "train_resnet18_$n" env MOST=0.01 $run "$here/train.sh" "$library" $n \
-                $trained --model resnet18 --batch-size 16 --lr 0.0001 $train_resnet
+                $trained $train_resnet
         done
         for precision in $precisions; do
             part 60 "train_speed_$precision" $run "$here/../../benchmarks/train_compare" \
