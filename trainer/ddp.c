@@ -7,7 +7,6 @@
 #include "trainer/model.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +22,18 @@ static double now(void)
 
 /* ---- gradients ---- */
 
+/* Return how many parts of a bucket ranks update, each its own. */
+static size_t n_parts(const struct ddp *d)
+{
+    return d->config.zero ? (size_t)d->size : 1;
+}
+
 /* Return which parameters of a bucket rank r updates, without their place in
  * its state. */
 static struct ddp_part part_of(const struct ddp *d, const struct ddp_bucket *b,
                                int r)
 {
-    size_t p = d->config.zero ? (size_t)d->size : 1;
+    size_t p = n_parts(d);
     size_t i = d->config.zero ? (size_t)r : 0;
     size_t from = b->count * i / p, end = b->count * (i + 1) / p;
 
@@ -227,6 +232,8 @@ static int start_request(struct ddp *d, struct coll_request *request)
 
 static int start_bucket(struct ddp *d, struct ddp_bucket *b)
 {
+    if (b == largest_bucket(d)) /* in which no rank's part is empty */
+        d->device->spoil(d->config.score, b->gradients, b->count, n_parts(d));
     if (b->packed)
         d->device->pack(d->config.wire, b->gradients, b->packed, b->count);
     d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
@@ -297,31 +304,12 @@ int ddp_average(struct ddp *d)
     return st;
 }
 
-/* Return the gradient that carries a NaN to rank `rank`: the last one of its part of
- * the largest bucket, in which no rank's part is empty. */
-static float *canary(const struct ddp *d, int rank)
+const float *ddp_canary(const struct ddp *d)
 {
     const struct ddp_bucket *b = largest_bucket(d);
-    struct ddp_part part = part_of(d, b, rank);
+    struct ddp_part part = part_of(d, b, d->rank);
 
     return b->gradients + (part.first - b->first) + part.count - 1;
-}
-
-void ddp_spoil(struct ddp *d)
-{
-    const float nan = NAN;
-
-    for (int r = 0; r < d->size; r++)
-        d->device->write(canary(d, r), &nan, sizeof(nan));
-}
-
-int ddp_is_spoilt(const struct ddp *d)
-{
-    float value;
-
-    if (d->device->read(&value, canary(d, d->rank), sizeof(value)))
-        return -1;
-    return !isfinite(value);
 }
 
 /* ---- parameters, with ZeRO ---- */
@@ -436,6 +424,16 @@ int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
         return -1;
     }
     return settle(d, coll_group_end());
+}
+
+int ddp_sum_one(struct ddp *d, double *value)
+{
+    void *stream = d->device->order.exchange();
+    int st = ddp__check(d, coll_allreduce(value, value, 1, COLL_F64, COLL_SUM,
+                                          d->comm, stream));
+
+    d->device->order.exchanged();
+    return st;
 }
 
 /* ---- words ---- */

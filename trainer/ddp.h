@@ -31,6 +31,7 @@ struct coll_comm;
 struct coll_request;
 struct device;
 struct model;
+struct model_score;
 
 /* The part of a bucket that one rank updates. */
 struct ddp_part {
@@ -55,6 +56,8 @@ struct ddp_config {
     int sums; /* the ranks' gradients are parts of the average: only add them */
     int zero; /* the stage: 1, or 0 for none */
     enum wire wire;
+    /* of the device: this rank's in a step; see ddp_canary() */
+    const struct model_score *score;
 };
 
 struct ddp {
@@ -163,10 +166,9 @@ int ddp_layer_done(struct ddp *d, int layer);
  * not started, and wait for all.  Each rank has the averages of its parts. */
 int ddp_average(struct ddp *d);
 
-/* Call it before any bucket of a step is started: the averages become NaN on
- * every rank, which ddp_is_spoilt() tells: 1, 0, or -1 with train_error() set. */
-void ddp_spoil(struct ddp *d);
-int ddp_is_spoilt(const struct ddp *d);
+/* Return an average of this rank's parts, of the device.  It is not finite on any rank if
+ * the loss of a rank was not when its largest bucket was started. */
+const float *ddp_canary(const struct ddp *d);
 
 /* Say that this rank has updated its part of bucket i's parameters.  Buckets
  * come from the last to the first, since the next forward pass needs the last
@@ -199,6 +201,10 @@ int ddp_pass_on(struct ddp *d, const float *values, size_t n, float *before,
 
 /* Gather len bytes of each rank into all[size][len] on every rank. */
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len);
+
+/* Replace a number of the device by its sum over all ranks, for what the device is given
+ * then. */
+int ddp_sum_one(struct ddp *d, double *value);
 
 /* Replace values by their sum, or by the largest, over all ranks. */
 int ddp_sum(struct ddp *d, double *values, size_t n);

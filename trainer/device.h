@@ -22,10 +22,23 @@
 #include "trainer/optim.h"
 #include "trainer/wire.h"
 
-/* How good the scores of a chunk are. */
+/* How good scores are, summed over images. */
 struct model_score {
-    double loss; /* summed over the images */
-    int n_right;
+    double loss, n_right;
+};
+
+/* What a step works with that is new in each step. */
+struct device_step {
+    struct images_pick pick; /* all images of this rank */
+    uint64_t dropout;        /* the key of its passes */
+    const struct optim *optim;
+};
+
+/* What a step leaves for the host, which reads it when the step is over. */
+struct step_record {
+    struct model_score score;
+    double squares; /* of the averaged gradients */
+    float canary;   /* a gradient that is finite if all ranks' losses are */
 };
 
 /* The rows whose loss is computed: n rows of `classes` scores.  All pointers are of the
@@ -97,6 +110,18 @@ struct device_order {
     void (*exchanged)(void);
 };
 
+/* Sets of images, and batches of them. */
+struct device_images {
+    /* Bring a set of images into the device's memory, for gather(), until let_go(), which
+     * is also called for a set that is not held.  Drawn images are left as they are. */
+    int (*hold)(struct images *images);
+    void (*let_go)(struct images *images);
+    /* As images_gather(): `pick` is the host's, which may change it and its index after
+     * the call, and `out` are values. */
+    void (*gather)(const struct images_pick *pick, float *out,
+                   unsigned char *labels);
+};
+
 /* No slot is empty.  Functions of type int return 0, or -1 with train_error() set.  One
  * thread calls them; another one may call gather() meanwhile, for other buffers, unless
  * the device is asynchronous.  Memory is of the device where nothing else is said. */
@@ -114,6 +139,7 @@ struct device {
                                      const struct shape *in);
     struct device_values values;
     struct device_order order;
+    struct device_images images;
 
     void *(*alloc)(size_t len); /* zeros; NULL when there is no memory */
     void (*release)(void *at);  /* NULL is allowed */
@@ -126,24 +152,25 @@ struct device {
     void (*zero)(void *at, size_t len);
 
     void (*add)(float *to, const float *from, size_t n); /* to += from */
-    void (*scale)(float *values, size_t n, float factor);
-    /* Add the squares to *sum, which is the host's.  The CPU adds one after the other, so
-     * that the bits do not depend on how the values are cut into calls. */
-    int (*squares)(const float *values, size_t n, double *sum);
+    /* Add the squares to *sum.  The CPU adds one after the other, so that the bits do not
+     * depend on how the values are cut into calls. */
+    void (*squares)(const float *values, size_t n, double *sum);
+    /* Scale values, of which there are this many squares in all, down to a norm of
+     * `most`, by PyTorch's rule: by most / (norm + 1e-6), if the norm is larger. */
+    void (*clip)(float *values, size_t n, const double *squares, double most);
+    /* If the loss is not finite, put NaN in place of the last value of each part: part r
+     * of so many ends before n * (r + 1) / parts. */
+    void (*spoil)(const struct model_score *score, float *values, size_t n,
+                  size_t parts);
     /* As wire_pack() and wire_unpack(). */
     void (*pack)(enum wire wire, const float *from, uint16_t *to, size_t n);
     void (*unpack)(enum wire wire, const uint16_t *from, float *to, size_t n);
 
-    /* Bring a set of images into the device's memory, for gather(), until let_go(), which
-     * is also called for a set that is not held.  Drawn images are left as they are. */
-    int (*hold)(struct images *images);
-    void (*let_go)(struct images *images);
-    /* As images_gather(): `pick` is the host's, which may change it and its index after
-     * the call, and `out` are values. */
-    void (*gather)(const struct images_pick *pick, float *out,
-                   unsigned char *labels);
-    /* As softmax_loss(): `job` and `score` are the host's, so this waits for the work. */
-    int (*loss)(const struct loss_job *job, struct model_score *score);
+    /* Begin a step, before its work.  Until the next one begins, picks of this set of
+     * images are parts of the step's; passes have its key; and `optim` does not change. */
+    void (*begin)(const struct device_step *step);
+    /* As softmax_loss(); `job` is the host's. */
+    void (*loss)(const struct loss_job *job, struct model_score *score);
     /* Update a part of the parameters; optim->step already counts this step. */
     void (*step)(struct optim *optim, const struct optim_part *part);
 };

@@ -6,6 +6,7 @@
 #include "trainer/onednn.h"
 #include "trainer/simd.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,17 +113,31 @@ static void cpu_add_values(void *to, const void *from, size_t n)
     add(to, from, n);
 }
 
-static void cpu_scale(float *values, size_t n, float factor)
+static void cpu_squares(const float *values, size_t n, double *sum)
 {
+    for (size_t i = 0; i < n; i++)
+        *sum += (double)values[i] * (double)values[i];
+}
+
+static void cpu_clip(float *values, size_t n, const double *squares,
+                     double most)
+{
+    double norm = sqrt(*squares);
+    float factor = (float)(most / (norm + 1e-6));
+
+    if (norm <= most)
+        return;
     for (size_t i = 0; i < n; i++)
         values[i] *= factor;
 }
 
-static int cpu_squares(const float *values, size_t n, double *sum)
+static void cpu_spoil(const struct model_score *score, float *values, size_t n,
+                      size_t parts)
 {
-    for (size_t i = 0; i < n; i++)
-        *sum += (double)values[i] * (double)values[i];
-    return 0;
+    if (isfinite(score->loss))
+        return;
+    for (size_t r = 0; r < parts; r++)
+        values[n * (r + 1) / parts - 1] = NAN;
 }
 
 static int cpu_libraries(char *text, size_t len)
@@ -166,6 +181,9 @@ static int cpu_hold(struct images *images)
 
 static void cpu_let_go(struct images *images) { (void)images; }
 
+/* Each function is given the numbers of the step, too. */
+static void cpu_begin(const struct device_step *step) { (void)step; }
+
 const struct device device_cpu = {
     .name = "cpu",
     .most_images = 64, /* more are no faster and take more memory */
@@ -181,6 +199,7 @@ const struct device device_cpu = {
               .wait = cpu_well,
               .exchange = cpu_exchange,
               .exchanged = cpu_exchanged},
+    .images = {.hold = cpu_hold, .let_go = cpu_let_go, .gather = images_gather},
     .alloc = cpu_alloc,
     .release = free,
     .write = cpu_copy,
@@ -188,13 +207,12 @@ const struct device device_cpu = {
     .copy = cpu_copy,
     .zero = cpu_zero,
     .add = add,
-    .scale = cpu_scale,
     .squares = cpu_squares,
+    .clip = cpu_clip,
+    .spoil = cpu_spoil,
     .pack = wire_pack,
     .unpack = wire_unpack,
-    .hold = cpu_hold,
-    .let_go = cpu_let_go,
-    .gather = images_gather,
+    .begin = cpu_begin,
     .loss = softmax_loss,
     .step = optim_move,
 };

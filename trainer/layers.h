@@ -162,15 +162,15 @@ struct model_score;
 
 /* Softmax and cross-entropy of a job's rows.
  *
- * Result:    score->loss = the sum of the rows' losses, score->n_right = the rows
- *            whose largest score is the label's; dscores = scale * d loss / d
+ * Result:    added to score->loss: the sum of the rows' losses; to score->n_right: the
+ *            rows whose largest score is the label's; dscores = scale * d loss / d
  *            score.  With `smoothing` e a row's loss is (1 - e) of that of its
  *            label and e of the mean of all classes' losses, as with
  *            label_smoothing in PyTorch's CrossEntropyLoss.
- *            Returns 0: this is the `loss` function of the CPU's device table.
+ *            This is the `loss` function of the CPU's device table.
  * Cost:      no allocation.
  * Source:    Szegedy et al., CVPR 2016 (label smoothing).
  */
-int softmax_loss(const struct loss_job *job, struct model_score *score);
+void softmax_loss(const struct loss_job *job, struct model_score *score);
 
 #endif

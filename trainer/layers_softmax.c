@@ -58,11 +58,11 @@ static double row_loss(const struct loss_job *job, int i, int best, double sum)
 
 /* exp(score - largest) cannot overflow, and its sum is at least 1.  A row with
  * a NaN has NaN as its loss and gradients. */
-int softmax_loss(const struct loss_job *job, struct model_score *score)
+void softmax_loss(const struct loss_job *job, struct model_score *score)
 {
     int classes = job->classes;
+    struct model_score more = {0};
 
-    *score = (struct model_score){0};
     for (int i = 0; i < job->n; i++) {
         const float *row = job->scores + i * classes;
         int best = largest(row, classes), label = job->labels[i];
@@ -70,8 +70,8 @@ int softmax_loss(const struct loss_job *job, struct model_score *score)
 
         for (int c = 0; c < classes; c++)
             sum += exp((double)row[c] - (double)row[best]);
-        score->loss += row_loss(job, i, best, sum);
-        score->n_right += best == label;
+        more.loss += row_loss(job, i, best, sum);
+        more.n_right += best == label;
         for (int c = 0; job->dscores && c < classes; c++) {
             double p = exp((double)row[c] - (double)row[best]) / sum;
 
@@ -79,5 +79,6 @@ int softmax_loss(const struct loss_job *job, struct model_score *score)
                 job->scale * (float)(p - weight_of(job, c, label));
         }
     }
-    return 0;
+    score->loss += more.loss;
+    score->n_right += more.n_right;
 }

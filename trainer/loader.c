@@ -56,7 +56,7 @@ static void *run(void *arg)
             break;
         l->state = BEGUN;
         pthread_mutex_unlock(&l->lock);
-        l->device->gather(&l->pick, l->spare, l->spare_labels);
+        l->device->images.gather(&l->pick, l->spare, l->spare_labels);
         pthread_mutex_lock(&l->lock);
         l->state = FULL;
         pthread_cond_signal(&l->changed);
@@ -186,7 +186,7 @@ const unsigned char *loader_take(struct loader *l,
         l->labels = labels;
         l->spare = model_change_input(l->model, l->spare);
     } else {
-        l->device->gather(pick, model_input(l->model), l->labels);
+        l->device->images.gather(pick, model_input(l->model), l->labels);
     }
     return l->labels;
 }

@@ -61,6 +61,7 @@ libtrainer_la_SOURCES = \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
 	%D%/gradient_plan.c %D%/gradient_plan.h \
+	%D%/step.c \
 	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c %D%/synthetic.h \
 	%D%/test.c \

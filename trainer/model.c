@@ -424,8 +424,8 @@ int model_forward(struct model *m, const struct pass *pass)
     return 0;
 }
 
-int model_loss(struct model *m, const unsigned char *labels, int n, float scale,
-               struct model_score *score)
+void model_loss(struct model *m, const unsigned char *labels, int n,
+                float scale, struct model_score *score)
 {
     size_t row = (size_t)model_n_classes(m) * m->device->values.size();
     char *gradient = gradient_of(m, m->n_layers);
@@ -439,12 +439,10 @@ int model_loss(struct model *m, const unsigned char *labels, int n, float scale,
         .smoothing = gradient ? m->config.smoothing : 0,
     };
 
-    if (m->device->loss(&job, score))
-        return -1;
+    m->device->loss(&job, score);
     if (gradient)
         m->device->zero(gradient + (size_t)n * row,
                         (size_t)(m->config.chunk - n) * row);
-    return 0;
 }
 
 /* Return where layer i writes the gradient of value v. */

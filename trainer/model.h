@@ -104,12 +104,13 @@ int model_forward(struct model *model, const struct pass *pass);
 
 /* Compute the loss of the first n images of the chunk, whose labels are of the device.
  *
- * Result:    0 and *score; and, unless the model is a view, the gradients of the
- *            scores: each image's times `scale`, and zero for the images after
- *            n.  Labels of a view are not smoothed.  Else -1 with train_error() set.
+ * Shapes:    score: of the device.
+ * Result:    the loss is added to *score; and, unless the model is a view, there are the
+ *            gradients of the scores: each image's times `scale`, and zero for the
+ *            images after n.  Labels of a view are not smoothed.
  */
-int model_loss(struct model *model, const unsigned char *labels, int n,
-               float scale, struct model_score *score);
+void model_loss(struct model *model, const unsigned char *labels, int n,
+                float scale, struct model_score *score);
 
 /* Add the chunk's gradients; with pass->is_first they are the only ones.
  *

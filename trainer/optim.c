@@ -210,6 +210,8 @@ static void adam_step(struct optim *o, const struct optim_part *part)
 
 void optim_move(struct optim *o, const struct optim_part *part)
 {
+    if (part->canary && !isfinite(*part->canary))
+        return;
     if (o->kind == OPTIM_SGD)
         sgd_step(o, part);
     else if (o->kind == OPTIM_ADAGRAD)

@@ -57,8 +57,10 @@ struct adam_rates optim_adam_rates(const struct optim *o);
 struct optim_part {
     size_t at; /* place of the first one among the n */
     size_t n;
-    float *params; /* of the device, as the gradients */
+    float *params; /* of the device, as what follows */
     const float *gradients;
+    const float
+        *canary; /* nothing is updated unless it is finite; NULL: always */
 };
 
 /* Update a part of the parameters.  o->step already counts the step that is being made.

@@ -22,14 +22,16 @@ static int test_chunk(struct trainer *t, size_t first, int n,
                                      .index = t->test.index,
                                      .n = n,
                                      .scale = &t->scale};
-    struct model_score score;
+    struct model_score *at = &t->step.record->score, score;
 
     for (int i = 0; i < n; i++)
         t->test.index[i] = (uint32_t)(first + (size_t)i);
-    t->device->gather(&pick, model_input(t->eval), t->test.labels);
+    t->device->images.gather(&pick, model_input(t->eval), t->test.labels);
+    t->device->zero(at, sizeof(*at));
     if (model_forward(t->eval, &pass))
         return -1;
-    if (model_loss(t->eval, t->test.labels, n, 1, &score) ||
+    model_loss(t->eval, t->test.labels, n, 1, at);
+    if (t->device->read(&score, at, sizeof(score)) ||
         watch_pass(t, t->eval, n, score.loss))
         return -1;
     total->loss += score.loss;

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train.c - set-up and the training step.
- *
- * A step: gather images, forward, loss, backward, chunk by chunk; average the
- * gradients over the ranks; update the parameters.  Gradients are divided by
- * the rank's own batch, so that their average is that of the global batch.  If
- * their bits must not depend on the ranks, they are divided by the global
- * batch, and summed.
- */
+/* train.c - set-up and epochs. */
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
 #include "trainer/copies.h"
@@ -79,7 +72,8 @@ static int load_data(struct trainer *t, int status)
         pixel_scale_unit(&t->scale);
     if (status)
         return -1;
-    return t->device->hold(&t->data.train) || t->device->hold(&t->data.test)
+    return t->device->images.hold(&t->data.train) ||
+                   t->device->images.hold(&t->data.test)
                ? -1
                : 0;
 }
@@ -122,7 +116,8 @@ static int make_models(struct trainer *t)
         return -1;
     t->test.index = calloc(test_chunk, sizeof(*t->test.index));
     t->test.labels = t->device->alloc(test_chunk);
-    if (!t->test.index || !t->test.labels)
+    t->step.record = t->device->alloc(sizeof(*t->step.record));
+    if (!t->test.index || !t->test.labels || !t->step.record)
         return train_fail("out of memory for %zu labels; lower "
                           "--test-batch-size",
                           test_chunk);
@@ -194,10 +189,11 @@ static void fini_device(struct trainer *t)
     trainer__drop_rescue(t);
     trainer__free_whole(t);
     t->device->release(t->test.labels);
+    t->device->release(t->step.record);
     model_destroy(t->eval);
     model_destroy(t->model);
-    t->device->let_go(&t->data.train);
-    t->device->let_go(&t->data.test);
+    t->device->images.let_go(&t->data.train);
+    t->device->images.let_go(&t->data.test);
     t->device->fini();
 }
 
@@ -217,248 +213,6 @@ void trainer_fini(struct trainer *t)
 }
 
 /* ---- training ---- */
-
-/* A block whose gradients are being computed. */
-struct finishing {
-    struct trainer *t;
-    size_t block;
-};
-
-/* The gradients of this layer and of later ones are written for this block;
- * after the last block they are this rank's. */
-static int layer_done(void *arg, int layer)
-{
-    const struct finishing *f = arg;
-    struct trainer *t = f->t;
-    const struct layer *l = model_layer(t->model, layer);
-    size_t at = (size_t)(l->dweights - model_gradients(t->model));
-
-    blocks_add(&t->blocks, f->block, l->dweights, at,
-               model_layer_params(t->model, layer));
-    return f->block + 1 == t->blocks.n ? ddp_layer_done(t->ddp, layer) : 0;
-}
-
-/* Return the factor of one image's loss in the gradients. */
-static float image_scale(const struct trainer *t)
-{
-    return 1 / (float)(t->ddp->config.sums ? t->step.all : t->step.images);
-}
-
-/* Images of one pass: n of this rank's images of a step, from number `at` on.
- */
-struct piece {
-    size_t step, at;
-    int n;
-};
-
-/* Return the piece that begins there, all of one block. */
-static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
-{
-    size_t len = t->blocks.len;
-    size_t end =
-        smaller((at / len + 1) * len, sampler_count(&t->sampler, step));
-
-    return (struct piece){
-        step, at, (int)smaller(end - at, (size_t)model_chunk(t->model))};
-}
-
-static struct images_pick pick_of(const struct trainer *t,
-                                  const struct piece *p)
-{
-    uint64_t key = rng_key(t->args->seed, RNG_AUGMENT);
-
-    return (struct images_pick){
-        .images = &t->data.train,
-        .index = sampler_step(&t->sampler, p->step) + p->at,
-        .n = p->n,
-        .scale = &t->scale,
-        .augment = (enum augment)t->args->augment,
-        .key = rng_key(rng_key(key, t->epoch), p->step),
-        .first = sampler_first(&t->sampler, p->step) + p->at,
-    };
-}
-
-/* Get this piece, and let the loader begin with the one after it, of this step
- * or of the next.  Returns the labels. */
-static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
-{
-    size_t at = p->at + (size_t)p->n;
-    int is_last = at == t->step.images;
-    double start = now(), span = phase_begin();
-    struct images_pick pick = pick_of(t, p);
-    const unsigned char *labels = loader_take(t->loader, &pick);
-
-    if (!is_last || p->step + 1 < t->sampler.n_steps) {
-        struct piece next = piece_at(t, p->step + is_last, is_last ? 0 : at);
-
-        pick = pick_of(t, &next);
-        loader_ask(t->loader, &pick);
-    }
-    t->data_seconds += now() - start;
-    phase_end(&t->phases, PHASE_DATA, span);
-    return labels;
-}
-
-/* Note a phase.  With --breakdown the device's work counts for the phase that it belongs
- * to; an error is the next function's. */
-static void end_phase(struct trainer *t, enum phase phase, double begin)
-{
-    if (t->args->breakdown)
-        t->device->order.wait();
-    phase_end(&t->phases, phase, begin);
-}
-
-/* Add the gradients of a piece.  The last piece starts buckets, so the loss must
- * have been checked before it: see watch_average(). */
-static int learn_piece(struct trainer *t, const struct piece *p,
-                       struct pass *pass, struct model_score *score,
-                       double loss)
-{
-    struct finishing block = {t, p->at / t->blocks.len};
-    size_t end = smaller((block.block + 1) * t->blocks.len, t->step.images);
-    int is_last = p->at + (size_t)p->n == end;
-    const unsigned char *labels = load_piece(t, p);
-    double span = phase_begin();
-    int st;
-
-    pass->first = t->step.first + p->at;
-    pass->n = p->n;
-    if (model_forward(t->model, pass))
-        return -1;
-    if (model_loss(t->model, labels, p->n, image_scale(t), score) ||
-        watch_pass(t, t->model, p->n, score->loss))
-        return -1;
-    end_phase(t, PHASE_FORWARD, span);
-    span = phase_begin();
-    if (is_last && isfinite(loss + score->loss))
-        st = model_backward(t->model, pass, layer_done, &block);
-    else
-        st = model_backward(t->model, pass, NULL, NULL);
-    end_phase(t, PHASE_BACKWARD, span);
-    return st;
-}
-
-/* Add up the squares of this rank's parts of the averages, in the order of
- * parameters, so that the cut into buckets has no effect. */
-static int sum_squares(const struct trainer *t, double *sum)
-{
-    const float *g = model_gradients(t->model);
-
-    *sum = 0;
-    if (!t->args->zero)
-        return t->device->squares(g, model_n_params(t->model), sum);
-    for (int i = t->ddp->n_buckets; i-- > 0;) {
-        struct ddp_part part = ddp_part(t->ddp, i, t->ddp->rank);
-
-        if (t->device->squares(g + part.first, part.count, sum))
-            return -1;
-    }
-    return 0;
-}
-
-/* Scale the averaged gradients down to --clip-norm, by PyTorch's rule. */
-static int clip(struct trainer *t)
-{
-    double squares, most = t->args->clip_norm;
-
-    if (sum_squares(t, &squares) ||
-        (t->args->zero && ddp_sum(t->ddp, &squares, 1)))
-        return -1;
-    if (sqrt(squares) <= most)
-        return 0;
-    t->device->scale(model_gradients(t->model), model_n_params(t->model),
-                     (float)(most / (sqrt(squares) + 1e-6)));
-    return 0;
-}
-
-/* With ZeRO and --elastic: no rank gets the others' parameters before all have copies of
- * their shards.  So if one rank has finished a step, all ranks can. */
-static int gather_after_copies(struct trainer *t)
-{
-    if (copies_take(t))
-        return -1;
-    for (int i = t->ddp->n_buckets; i-- > 0;)
-        if (ddp_part_moved(t->ddp, i))
-            return -1;
-    return ddp_await_all(t->ddp);
-}
-
-/* Make the optimizer's step.  With ZeRO parameters still arrive when this
- * returns; the next forward pass waits for each layer's. */
-static int move_params(struct trainer *t)
-{
-    int keeps_copies = t->args->zero && t->args->elastic;
-    struct optim *o = &t->optim;
-
-    if (t->args->clip_norm > 0 && clip(t))
-        return -1;
-    o->lr = rate_at(&t->rate, ++t->rate.step);
-    o->step++;
-    for (int i = t->ddp->n_buckets; i-- > 0;) {
-        struct ddp_part mine = ddp_part(t->ddp, i, t->ddp->rank);
-        struct optim_part part = {
-            .at = mine.at,
-            .n = mine.count,
-            .params = model_params(t->model) + mine.first,
-            .gradients = model_gradients(t->model) + mine.first,
-        };
-
-        t->device->step(o, &part);
-        if (!keeps_copies && ddp_part_moved(t->ddp, i))
-            return -1;
-    }
-    trainer__params_changed(t);
-    if (keeps_copies)
-        return gather_after_copies(t);
-    return t->args->overlap_off ? ddp_await_all(t->ddp) : 0;
-}
-
-static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
-
-static void begin_step(struct trainer *t, size_t step)
-{
-    t->step.all = sampler_count_all(&t->sampler, step);
-    t->step.images = sampler_count(&t->sampler, step);
-    t->step.first = sampler_first(&t->sampler, step);
-    t->step.loss = t->step.n_right = 0;
-    if (t->step.images == 0) /* a rank without images adds nothing */
-        model_clear_gradients(t->model);
-    trainer__begin_rescue(t);
-}
-
-static int train_step(struct trainer *t, size_t step)
-{
-    uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
-    struct pass pass = {.is_training = 1,
-                        .keeps_all = t->args->dropout_off,
-                        .key = rng_key(rng_key(key, t->epoch), step),
-                        .needs = layer_needed,
-                        .arg = t->ddp};
-    double loss = 0, span;
-    int st;
-
-    begin_step(t, step);
-    for (size_t at = 0; at < t->step.images;) {
-        struct piece piece = piece_at(t, step, at);
-        struct model_score score;
-
-        pass.is_first = at % t->blocks.len == 0;
-        if (pass.is_first)
-            model_clear_gradients(t->model);
-        if (learn_piece(t, &piece, &pass, &score, loss))
-            return -1;
-        at += (size_t)piece.n;
-        loss += score.loss;
-        t->step.n_right += score.n_right;
-    }
-    t->step.loss = loss;
-    if (watch_average(t, step, loss))
-        return -1;
-    span = phase_begin();
-    st = move_params(t);
-    end_phase(t, PHASE_OPTIMIZER, span);
-    return st;
-}
 
 /* An epoch may have been cut short, while images of it were being gathered. */
 static void start_epoch(struct trainer *t, uint64_t epoch)
@@ -536,7 +290,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     while (t->skip < t->sampler.n_steps) {
         struct progress_stats p;
 
-        if (train_step(t, t->skip))
+        if (trainer__step(t, t->skip))
             return -1;
         trainer__count_step(t);
         p = progress_of(t);
@@ -566,7 +320,7 @@ int trainer_repeat(struct trainer *t, uint64_t n)
 {
     start_epoch(t, 0);
     for (; n > 0 && !t->stop; n--)
-        if (train_step(t, 0) || stop_asked(t->ddp, &t->pace, &t->stop))
+        if (trainer__step(t, 0) || stop_asked(t->ddp, &t->pace, &t->stop))
             return -1;
     return ddp_await_all(t->ddp);
 }

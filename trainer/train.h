@@ -23,6 +23,7 @@ struct device;
 struct loader;
 struct model;
 struct model_desc;
+struct step_record;
 struct copies;
 
 /* Checkpoints, on rank 0. */
@@ -59,9 +60,14 @@ struct step {
     size_t all;           /* images of all ranks */
     size_t images;        /* of this rank */
     size_t first;         /* the first of them, counted in the global batch */
+    struct {
+        uint64_t optim, rate; /* steps, */
+        double lr;            /* and the rate */
+    } before;             /* the step: to be had again if it does not count */
     double loss, n_right; /* of this rank's images */
     int bad_place;        /* the first place of this rank that is not finite
                            * (finite.h), or 0 */
+    struct step_record *record; /* of the device */
 };
 
 /* How far an epoch is, and what this rank has summed in it. */

@@ -7,6 +7,7 @@
  */
 #include "trainer/args.h"
 #include "trainer/ddp.h"
+#include "trainer/device.h"
 #include "trainer/model.h"
 #include "trainer/models.h"
 #include "trainer/train.h"
@@ -99,6 +100,7 @@ static int make_buckets(struct trainer *t)
         .sums = t->blocks.is_shared || a->elastic,
         .zero = a->zero,
         .wire = wire_of(a),
+        .score = &t->step.record->score,
     };
 
     return ddp_make_buckets(t->ddp, t->model, &config);

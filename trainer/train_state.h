@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train_state.h - what train.c, train_divide.c, train_state.c and elastic.c share. */
+/* train_state.h - what train.c, step.c, train_divide.c, train_state.c and elastic.c
+ * share. */
 #ifndef COLL_TRAINER_TRAIN_STATE_H
 #define COLL_TRAINER_TRAIN_STATE_H
 
@@ -9,6 +10,9 @@ struct trainer;
 
 /* Return the number of images of all ranks in a step. */
 size_t trainer__global_batch(const struct trainer *t);
+
+/* Make a step of the epoch: 0, or -1 with train_error() set. */
+int trainer__step(struct trainer *t, size_t step);
 
 /* Begin an epoch's sums. */
 void trainer__open_tally(struct trainer *t);

@@ -68,22 +68,10 @@ static int stop(struct trainer *t, const char *what)
     return say(t, text, place);
 }
 
-/* A loss that is not finite has no useful gradients: one NaN stands for them,
- * which the average brings to every rank without a message of its own.  (No
- * bucket has been started before the loss was checked.)  All ranks see the same
- * average, so all stop at the same step. */
-int watch_average(struct trainer *t, size_t step, double loss)
+int watch_step(struct trainer *t, size_t step)
 {
     char what[96];
-    int is_spoilt;
 
-    if (!isfinite(loss))
-        ddp_spoil(t->ddp);
-    if (ddp_average(t->ddp))
-        return -1;
-    is_spoilt = ddp_is_spoilt(t->ddp);
-    if (is_spoilt <= 0)
-        return is_spoilt;
     snprintf(what, sizeof(what), "the loss of step %zu in epoch %llu", step + 1,
              (unsigned long long)t->epoch + 1);
     return stop(t, what);

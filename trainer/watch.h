@@ -13,19 +13,14 @@
 struct model;
 struct trainer;
 
-/* After a forward pass of m over n images, before the backward pass: if its
+/* After a forward pass of m over n images, before a backward pass: if its
  * loss is not finite, keep the first place that is not.  Returns 0, or -1 with
  * train_error() set. */
 int watch_pass(struct trainer *t, struct model *m, int n, double loss);
 
-/* Average the gradients over the ranks, at the end of step `step` (from 0), in
- * which this rank had this loss.
- *
- * Result:    0; or -1 with train_error() set, the same sentence on every rank
- *            if a rank's loss was not finite.
- * Cost:      one comparison more than ddp_average().
- */
-int watch_average(struct trainer *t, size_t step, double loss);
+/* Stop at step `step` (from 0), in which a rank's loss was not finite; all ranks call it.
+ * Returns -1 with train_error() set, the same sentence on every rank. */
+int watch_step(struct trainer *t, size_t step);
 
 /* After an epoch, check that the test's loss over all ranks, the parameters and
  * the optimizer's state are finite.

@@ -119,17 +119,21 @@ static void apart_add(float *to, const float *from, size_t n)
     OPENED(device_cpu.add(to, from, n));
 }
 
-static void apart_scale(float *values, size_t n, float factor)
+static void apart_squares(const float *values, size_t n, double *sum)
 {
-    OPENED(device_cpu.scale(values, n, factor));
+    OPENED(device_cpu.squares(values, n, sum));
 }
 
-static int apart_squares(const float *values, size_t n, double *sum)
+static void apart_clip(float *values, size_t n, const double *squares,
+                       double most)
 {
-    int st;
+    OPENED(device_cpu.clip(values, n, squares, most));
+}
 
-    OPENED(st = device_cpu.squares(values, n, sum));
-    return st;
+static void apart_spoil(const struct model_score *score, float *values,
+                        size_t n, size_t parts)
+{
+    OPENED(device_cpu.spoil(score, values, n, parts));
 }
 
 static void apart_pack(enum wire wire, const float *from, uint16_t *to,
@@ -239,6 +243,11 @@ static void apart_let_go(struct images *images)
     images->held = NULL;
 }
 
+static void apart_begin(const struct device_step *step)
+{
+    device_cpu.begin(step);
+}
+
 static void apart_gather(const struct images_pick *pick, float *out,
                          unsigned char *labels)
 {
@@ -251,12 +260,9 @@ static void apart_gather(const struct images_pick *pick, float *out,
     OPENED(images_gather(&held, out, labels));
 }
 
-static int apart_loss(const struct loss_job *job, struct model_score *score)
+static void apart_loss(const struct loss_job *job, struct model_score *score)
 {
-    int st;
-
-    OPENED(st = device_cpu.loss(job, score));
-    return st;
+    OPENED(device_cpu.loss(job, score));
 }
 
 static void apart_step(struct optim *optim, const struct optim_part *part)
@@ -307,6 +313,9 @@ static const struct device device_apart = {
               .wait = apart_well,
               .exchange = apart_exchange,
               .exchanged = apart_exchanged},
+    .images = {.hold = apart_hold,
+               .let_go = apart_let_go,
+               .gather = apart_gather},
     .alloc = apart_alloc,
     .release = apart_release,
     .write = apart_write,
@@ -314,13 +323,12 @@ static const struct device device_apart = {
     .copy = apart_copy,
     .zero = apart_zero,
     .add = apart_add,
-    .scale = apart_scale,
     .squares = apart_squares,
+    .clip = apart_clip,
+    .spoil = apart_spoil,
     .pack = apart_pack,
     .unpack = apart_unpack,
-    .hold = apart_hold,
-    .let_go = apart_let_go,
-    .gather = apart_gather,
+    .begin = apart_begin,
     .loss = apart_loss,
     .step = apart_step,
 };

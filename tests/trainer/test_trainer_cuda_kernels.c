@@ -3,6 +3,7 @@
  * compiled for the host, against what the processors do. */
 #include "tests/support/suite.h"
 #include "tests/trainer/trainer_kernel.h"
+#include "trainer/cuda/kernels.h"
 #include "trainer/data.h"
 #include "trainer/device.h"
 #include "trainer/layers.h"
@@ -230,7 +231,7 @@ static void check_loss(int classes, double smoothing, int wants_gradient,
                            .scale = 0.25f,
                            .smoothing = smoothing,
                            .dscores = wants_gradient ? want : NULL};
-    struct model_score score;
+    struct model_score score = {0};
 
     for (int i = 0; i < IMAGES; i++)
         labels[i] = (unsigned char)((3 * i + 1) % classes);
@@ -279,6 +280,7 @@ static void check_gather(int channels, enum augment augment,
     float *out = kernel_values(n, 1, type), *want = kernel_zeros(n);
     struct pixel_scale scale;
     struct images_pick pick = {&set, index, PICKED, &scale, augment, 77, 1000};
+    struct train_step step = {.augment = 77, .first = 993};
 
     set.pixels = pixels;
     set.labels = of_set;
@@ -292,8 +294,8 @@ static void check_gather(int channels, enum augment augment,
     kernel_round(want, n, type);
     KERNEL("gather", type, ARRAY(pixels, SET * len), ARRAY(of_set, SET),
            ARRAY(index, PICKED), ARRAY(scale.value, 256), VALUES(out, n),
-           ARRAY(labels, PICKED), WORD(channels), WORD(HEIGHT), WORD(WIDTH),
-           WORD(augment), WIDE(pick.key), WIDE(pick.first));
+           ARRAY(labels, PICKED), ARRAY(&step, augment == AUGMENT_NONE ? 0 : 1),
+           WORD(channels), WORD(HEIGHT), WORD(WIDTH), WORD(augment), WIDE(7));
     kernel_same(out, want, n, "pixels");
     ck_assert_mem_eq(labels, want_labels, PICKED);
     free(pixels);
@@ -313,27 +315,34 @@ END_TEST
 
 /* ---- optimizers ----------------------------------------------------------------------- */
 
-/* Make o's step by a kernel, as optim.c computes its factors. */
+/* Make o's step by a kernel, as optim.c computes its factors; canary: NULL: absent. */
 static void kernel_step(const struct optim *o, float *params,
-                        const float *gradients, float *state)
+                        const float *gradients, float *state,
+                        const float *canary)
 {
-    size_t n = o->n;
+    size_t n = o->n, n_canary = canary ? 1 : 0;
     double t = (double)o->step, root = sqrt(1 - pow((double)o->beta2, t));
     double rate = o->lr * root / (1 - pow((double)o->beta1, t));
+    struct train_step step = {.rate = (float)o->lr};
+
+    if (o->kind == OPTIM_ADAM) {
+        step.rate = (float)rate;
+        step.epsilon = (float)((double)o->epsilon * root);
+    }
 
     if (o->kind == OPTIM_SGD)
         KERNEL("sgd", F32, ARRAY(params, n), ARRAY(gradients, n),
-               ARRAY(state, n), REAL((float)o->lr), REAL(o->momentum),
-               REAL(o->weight_decay), WORD(o->nesterov));
+               ARRAY(state, n), ARRAY(canary, n_canary), ARRAY(&step, 1),
+               REAL(o->momentum), REAL(o->weight_decay), WORD(o->nesterov));
     else if (o->kind == OPTIM_ADAM)
         KERNEL("adam", F32, ARRAY(params, n), ARRAY(gradients, n),
-               ARRAY(state, n), ARRAY(state + n, n), REAL((float)rate),
-               REAL(o->beta1), REAL(o->beta2),
-               REAL((float)((double)o->epsilon * root)), REAL(o->weight_decay));
+               ARRAY(state, n), ARRAY(state + n, n), ARRAY(canary, n_canary),
+               ARRAY(&step, 1), REAL(o->beta1), REAL(o->beta2),
+               REAL(o->weight_decay));
     else
         KERNEL("adagrad", F32, ARRAY(params, n), ARRAY(gradients, n),
-               ARRAY(state, n), REAL((float)o->lr), REAL(o->epsilon),
-               REAL(o->weight_decay));
+               ARRAY(state, n), ARRAY(canary, n_canary), ARRAY(&step, 1),
+               REAL(o->epsilon), REAL(o->weight_decay));
 }
 
 static void check_values(enum optim_kind kind, const float *is,
@@ -349,17 +358,21 @@ static void check_values(enum optim_kind kind, const float *is,
 
 static void check_steps(struct optim *o, size_t n)
 {
+    float good = -3, bad[] = {NAN, INFINITY};
+    const float *const canaries[] = {NULL, &good, &bad[0], &bad[1], NULL};
     float *params = kernel_values(n, 1, F32), *want = kernel_values(n, 1, F32);
     float *state = kernel_zeros(2 * n);
 
     ck_assert_int_eq(optim_init(o, &device_cpu, n), 0);
-    for (int i = 0; i < 3; i++) {
-        float *gradients = kernel_values(n, (uint64_t)(i + 5), F32);
+    for (size_t i = 0; i < N_OF(canaries); i++) {
+        float *gradients = kernel_values(n, i + 5, F32);
 
         o->step++;
-        optim_move(o, &(struct optim_part){
-                          .n = n, .params = want, .gradients = gradients});
-        kernel_step(o, params, gradients, state);
+        optim_move(o, &(struct optim_part){.n = n,
+                                           .params = want,
+                                           .gradients = gradients,
+                                           .canary = canaries[i]});
+        kernel_step(o, params, gradients, state, canaries[i]);
         free(gradients);
     }
     check_values(o->kind, params, want, n);
@@ -390,21 +403,52 @@ END_TEST
 
 /* ---- whole arrays ------------------------------------------------------------------------ */
 
-START_TEST(arrays_are_added_and_scaled)
+START_TEST(arrays_are_added_and_clipped)
 {
     for (size_t n = 1; n < 60; n++) {
         float *a = kernel_values(n, 1, F32), *b = kernel_values(n, 2, F32);
         float *want = kernel_values(n, 1, F32);
+        double squares = 0;
 
         for (size_t i = 0; i < n; i++)
-            want[i] = (want[i] + b[i]) * 0.3f;
+            want[i] += b[i];
         KERNEL("add", F32, ARRAY(a, n), ARRAY(b, n));
-        KERNEL("scale", F32, ARRAY(a, n), REAL(0.3f));
         kernel_same(a, want, n, "values");
+        device_cpu.squares(a, n, &squares);
+        for (double most = sqrt(squares) / 2; most < 3; most += 2) {
+            device_cpu.clip(want, n, &squares, most);
+            KERNEL("clip", F32, ARRAY(a, n), ARRAY(&squares, 1), DOUBLE(most));
+            kernel_same(a, want, n, "clipped values");
+        }
         free(a);
         free(b);
         free(want);
     }
+}
+END_TEST
+
+static void check_spoilt(double loss, size_t n, size_t parts)
+{
+    struct model_score score = {loss, 1};
+    float *is = kernel_values(n, 1, F32), *want = kernel_values(n, 1, F32);
+
+    device_cpu.spoil(&score, want, n, parts);
+    KERNEL("spoil", F32, ARRAY(&score.loss, 2), ARRAY(is, n), WORD(parts));
+    kernel_same(is, want, n, "values");
+    ck_assert(isfinite(want[n - 1]) == isfinite(loss));
+    ck_assert(n < 2 * parts || isfinite(want[0]));
+    free(is);
+    free(want);
+}
+
+START_TEST(a_loss_that_is_not_finite_spoils_the_end_of_each_part)
+{
+    for (size_t n = 1; n < 60; n++)
+        for (size_t parts = 1; parts <= n; parts++) {
+            check_spoilt(3, n, parts);
+            check_spoilt(NAN, n, parts);
+            check_spoilt(INFINITY, n, parts);
+        }
 }
 END_TEST
 
@@ -457,7 +501,8 @@ int main(void)
     tcase_add_test(tc,
                    images_are_gathered_cut_and_mirrored_as_by_the_processors);
     tcase_add_loop_test(tc, optimizers_step_as_on_the_processors, 0, 12);
-    tcase_add_test(tc, arrays_are_added_and_scaled);
+    tcase_add_test(tc, arrays_are_added_and_clipped);
+    tcase_add_test(tc, a_loss_that_is_not_finite_spoils_the_end_of_each_part);
     tcase_add_test(tc, wires_have_the_processors_bits);
     return suite_run(suite);
 }

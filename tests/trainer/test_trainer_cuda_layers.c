@@ -133,7 +133,7 @@ static void check_dropout(const struct dropout_case *c, enum kernel_type type)
     struct layer_spec spec = {
         .kind = LAYER_DROPOUT, .rate = c->rate, .of_maps = c->of_maps};
     struct shape in = {c->channels, c->edge, c->edge, c->channels};
-    uint64_t key = rng_key(KEY, INDEX);
+    struct train_step step = {.dropout = KEY, .first = FIRST - 2};
     int pixels = c->edge * c->edge;
     float scale = 1 / (1 - c->rate), *out;
     struct bench b;
@@ -143,12 +143,13 @@ static void check_dropout(const struct dropout_case *c, enum kernel_type type)
     out = kernel_values(b.n_out, 7, type);
     if (c->of_maps)
         KERNEL("dropout_maps", type, VALUES(b.in, b.n_in), VALUES(out, b.n_out),
-               WIDE(key), WIDE(FIRST), WORD(c->channels), WORD(pixels),
-               REAL(c->rate), REAL(scale));
+               ARRAY(&step, 1), WIDE(2), WORD(INDEX), WORD(c->channels),
+               WORD(pixels), REAL(c->rate), REAL(scale));
     else
         KERNEL("dropout", type, VALUES(b.in, b.n_in), VALUES(out, b.n_out),
-               WIDE(key), WIDE(FIRST), WORD(c->channels * pixels),
-               WORD((double)c->rate * 0x1p32), REAL(scale));
+               ARRAY(&step, 1), WIDE(2), WORD(INDEX),
+               WORD(c->channels * pixels), WORD((double)c->rate * 0x1p32),
+               REAL(scale));
     kernel_round(b.out, b.n_out, type);
     kernel_same(out, b.out, b.n_out, "out");
     free(out);

@@ -56,7 +56,7 @@ static void set_up(void)
     images = (struct images){.channels = 1, .height = 28, .width = 28};
     trains = pthread_self();
     slow = device_cpu;
-    slow.gather = slow_gather;
+    slow.images.gather = slow_gather;
     ck_assert_int_eq(device_cpu.init(&(struct device_config){.threads = 1}), 0);
     ck_assert_int_eq(synthetic_make(&images, IMAGES, 1, 0), 0);
     pixel_scale_unit(&scale);

@@ -20,7 +20,7 @@ static struct model_score judge(const float *scores,
                            .scale = 1 / (float)n,
                            .smoothing = smoothing,
                            .dscores = gradients};
-    struct model_score score;
+    struct model_score score = {0};
 
     softmax_loss(&job, &score);
     return score;

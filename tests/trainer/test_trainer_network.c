@@ -85,7 +85,7 @@ static double pass_images(struct model *m, int first, int n, int backward)
                         .key = 4,
                         .first = (size_t)first,
                         .is_first = is_first};
-    struct model_score score;
+    struct model_score score = {0};
 
     for (int i = 0; i < n; i++)
         layer_fill(model_input(m) + i * 120, 120, 1000 + (uint64_t)(first + i));
@@ -212,6 +212,7 @@ START_TEST(a_view_scores_like_its_model_and_follows_its_parameters)
         layer_fill(model_input(view), 240, 8);
         ck_assert_int_eq(model_forward(m, &pass), 0);
         ck_assert_int_eq(model_forward(view, &pass), 0);
+        score = same = (struct model_score){0};
         model_loss(m, labels, 2, 1, &score);
         model_loss(view, labels, 2, 1, &same);
         ck_assert_double_eq_tol(score.loss, same.loss, 1e-6);

@@ -125,8 +125,8 @@ START_TEST(row21_a_step_in_parts_has_the_bits_of_a_whole_one)
                 p[k][i] = (float)i / 7;
         }
         for (int t = 0; t < 3; t++) {
-            struct optim_part a = {0, cut, p[1], g};
-            struct optim_part b = {cut, 21 - cut, p[1] + cut, g + cut};
+            struct optim_part a = {0, cut, p[1], g, NULL};
+            struct optim_part b = {cut, 21 - cut, p[1] + cut, g + cut, NULL};
 
             for (int i = 0; i < 21; i++)
                 g[i] = (float)sin(t + i);
@@ -170,9 +170,9 @@ START_TEST(squares_have_the_same_bits_in_parts)
 
     for (int i = 0; i < 1000; i++)
         values[i] = 1 / (float)(i + 1);
-    ck_assert_int_eq(device_cpu.squares(values, 1000, &whole), 0);
+    device_cpu.squares(values, 1000, &whole);
     for (size_t at = 0; at < 1000; at += 125)
-        ck_assert_int_eq(device_cpu.squares(values + at, 125, &parts), 0);
+        device_cpu.squares(values + at, 125, &parts);
     ck_assert_double_eq(parts, whole);
     ck_assert_double_eq_tol(whole, 1.643934567, 1e-6);
 }

@@ -112,7 +112,7 @@ static void compare_pass(struct model *m, const char *which, int is_training)
     double loss = json_number_value(json_object_get(want, "loss"));
     struct pass pass = {.is_training = is_training};
     unsigned char labels[N];
-    struct model_score score;
+    struct model_score score = {0};
 
     for (int i = 0; i < N; i++)
         labels[i] = (unsigned char)((7 * i + 3) % 10);

@@ -114,7 +114,7 @@ static double make_step(struct job *job, size_t step)
     size_t n = model_n_params(job->model), first = step * BATCH;
     struct pass pass = {.is_training = 1};
     unsigned char labels[BATCH];
-    struct model_score score;
+    struct model_score score = {0};
     struct optim_part all = {.n = n,
                              .params = model_params(job->model),
                              .gradients = model_gradients(job->model)};

@@ -6,41 +6,29 @@
 
 enum { SQUARES = 4096 }; /* sums of squares that a last kernel adds up */
 
-/* Sums that the host reads: of squares, or of the loss; then the end of them. */
-static struct {
-    struct gpu_room sums;
-    double *end; /* [2] */
-} totals;
+/* Sums of a part, of squares or of the loss. */
+static struct gpu_room sums;
 
 static struct train_span doubles(const void *at, size_t n)
 {
     return span(at, n * sizeof(double));
 }
 
-int compute_init(void)
-{
-    totals.end = gpu_alloc(2 * sizeof(double));
-    return totals.end ? gpu_room(&totals.sums, SQUARES * sizeof(double))
-                      : gpu_no_memory(2 * sizeof(double));
-}
+int compute_init(void) { return gpu_room(&sums, SQUARES * sizeof(double)); }
 
 void compute_fini(void)
 {
-    gpu_release(totals.sums.at);
-    gpu_release(totals.end);
-    totals.sums = (struct gpu_room){0};
-    totals.end = NULL;
+    gpu_release(sums.at);
+    sums = (struct gpu_room){0};
 }
 
-/* Add up rows of `columns` sums, and read their sums. */
-static int read_totals(struct train_span sums, double *values, size_t columns)
+/* Add rows of `columns` sums to the total. */
+static void add_up(struct train_span parts, double *total, size_t columns)
 {
-    struct train_span end = doubles(totals.end, columns);
-    uint32_t add = 0;
+    struct train_span to = doubles(total, columns);
+    uint32_t add = 1;
 
-    if (LAUNCH(fold_f64, columns, ARG(sums), ARG(end), ARG(add)))
-        return -1;
-    return gpu_read(values, totals.end, columns * sizeof(double));
+    LAUNCH(fold_f64, columns, ARG(parts), ARG(to), ARG(add));
 }
 
 /* ---- flat arrays ---- */
@@ -52,27 +40,31 @@ void compute_add(float *to, const float *from, size_t n)
     LAUNCH(add_f32, n, ARG(out), ARG(in));
 }
 
-void compute_scale(float *values, size_t n, float factor)
-{
-    struct train_span all = floats(values, n);
-
-    LAUNCH(scale_f32, n, ARG(all), ARG(factor));
-}
-
-int compute_squares(const float *values, size_t n, double *sum)
+void compute_squares(const float *values, size_t n, double *sum)
 {
     struct train_span from = floats(values, n);
-    struct train_span sums =
-        doubles(totals.sums.at, n < SQUARES ? n : (size_t)SQUARES);
-    double more = 0;
+    struct train_span parts =
+        doubles(sums.at, n < SQUARES ? n : (size_t)SQUARES);
 
-    if (n == 0)
-        return gpu_well();
-    if (LAUNCH(squares_f32, SQUARES, ARG(from), ARG(sums)) ||
-        read_totals(sums, &more, 1))
-        return -1;
-    *sum += more;
-    return 0;
+    if (n && !LAUNCH(squares_f32, SQUARES, ARG(from), ARG(parts)))
+        add_up(parts, sum, 1);
+}
+
+void compute_clip(float *values, size_t n, const double *squares, double most)
+{
+    struct train_span all = floats(values, n), sum = doubles(squares, 1);
+
+    LAUNCH(clip_f32, n, ARG(all), ARG(sum), ARG(most));
+}
+
+void compute_spoil(const struct model_score *score, float *values, size_t n,
+                   size_t parts)
+{
+    struct train_span loss = span(score, sizeof(*score));
+    struct train_span all = floats(values, n);
+    uint32_t n_parts = (uint32_t)parts;
+
+    LAUNCH(spoil_f32, parts, ARG(loss), ARG(all), ARG(n_parts));
 }
 
 void compute_pack(enum wire wire, const float *from, uint16_t *to, size_t n)
@@ -97,28 +89,20 @@ void compute_unpack(enum wire wire, const uint16_t *from, float *to, size_t n)
 
 /* ---- the loss ---- */
 
-int compute_loss(const struct loss_job *job, struct model_score *score)
+void compute_loss(const struct loss_job *job, struct model_score *score)
 {
     size_t rows = (size_t)job->n, n = rows * (size_t)job->classes;
     struct train_span scores = values(job->scores, n);
     struct train_span labels = span(job->labels, rows);
-    struct train_span dscores = values(job->dscores, n), sums;
-    double ends[2] = {0, 0};
+    struct train_span dscores = values(job->dscores, n), parts;
 
-    *score = (struct model_score){0};
-    if (gpu_room(&totals.sums, rows * 2 * sizeof(double)))
-        return -1;
-    sums = doubles(totals.sums.at, 2 * rows);
-    if (rows == 0)
-        return gpu_well();
-    if (LAUNCH_VALUES(softmax, rows, ARG(scores), ARG(labels), ARG(dscores),
-                      ARG(sums), ARG(job->classes), ARG(job->scale),
-                      ARG(job->smoothing)) ||
-        read_totals(sums, ends, 2))
-        return -1;
-    score->loss = ends[0];
-    score->n_right = (int)ends[1];
-    return 0;
+    if (rows == 0 || gpu_room(&sums, rows * 2 * sizeof(double)))
+        return;
+    parts = doubles(sums.at, 2 * rows);
+    if (!LAUNCH_VALUES(softmax, rows, ARG(scores), ARG(labels), ARG(dscores),
+                       ARG(parts), ARG(job->classes), ARG(job->scale),
+                       ARG(job->smoothing)))
+        add_up(parts, &score->loss, 2);
 }
 
 /* ---- optimizers: see trainer/optim.c ---- */
@@ -128,10 +112,12 @@ static void sgd_step(struct optim *o, const struct optim_part *part)
     struct train_span params = floats(part->params, part->n);
     struct train_span gradients = floats(part->gradients, part->n);
     struct train_span velocity = floats(o->state + part->at, part->n);
-    float rate = (float)o->lr;
+    struct train_span canary = floats(part->canary, 1);
+    struct train_span step = compute_step_numbers();
 
     LAUNCH(sgd_f32, part->n, ARG(params), ARG(gradients), ARG(velocity),
-           ARG(rate), ARG(o->momentum), ARG(o->weight_decay), ARG(o->nesterov));
+           ARG(canary), ARG(step), ARG(o->momentum), ARG(o->weight_decay),
+           ARG(o->nesterov));
 }
 
 static void adagrad_step(struct optim *o, const struct optim_part *part)
@@ -139,10 +125,11 @@ static void adagrad_step(struct optim *o, const struct optim_part *part)
     struct train_span params = floats(part->params, part->n);
     struct train_span gradients = floats(part->gradients, part->n);
     struct train_span sum = floats(o->state + part->at, part->n);
-    float rate = (float)o->lr;
+    struct train_span canary = floats(part->canary, 1);
+    struct train_span step = compute_step_numbers();
 
     LAUNCH(adagrad_f32, part->n, ARG(params), ARG(gradients), ARG(sum),
-           ARG(rate), ARG(o->epsilon), ARG(o->weight_decay));
+           ARG(canary), ARG(step), ARG(o->epsilon), ARG(o->weight_decay));
 }
 
 static void adam_step(struct optim *o, const struct optim_part *part)
@@ -151,11 +138,12 @@ static void adam_step(struct optim *o, const struct optim_part *part)
     struct train_span gradients = floats(part->gradients, part->n);
     struct train_span mean = floats(o->state + part->at, part->n);
     struct train_span square = floats(o->state + o->n + part->at, part->n);
-    struct adam_rates r = optim_adam_rates(o);
+    struct train_span canary = floats(part->canary, 1);
+    struct train_span step = compute_step_numbers();
 
     LAUNCH(adam_f32, part->n, ARG(params), ARG(gradients), ARG(mean),
-           ARG(square), ARG(r.rate), ARG(o->beta1), ARG(o->beta2),
-           ARG(r.epsilon), ARG(o->weight_decay));
+           ARG(square), ARG(canary), ARG(step), ARG(o->beta1), ARG(o->beta2),
+           ARG(o->weight_decay));
 }
 
 void compute_step(struct optim *o, const struct optim_part *part)

@@ -22,12 +22,16 @@ static int cuda_libraries(char *text, size_t len)
 
 static int cuda_init(const struct device_config *config)
 {
-    return gpu_open(config) || launch_init() || compute_init() ? -1 : 0;
+    return gpu_open(config) || launch_init() || compute_init() ||
+                   compute_step_init()
+               ? -1
+               : 0;
 }
 
 static void cuda_fini(void)
 {
     compute_images_fini();
+    compute_step_fini();
     compute_fini();
     launch_fini();
     gpu_close();
@@ -99,6 +103,9 @@ const struct device device_cuda = {
               .wait = gpu_wait,
               .exchange = gpu_exchange,
               .exchanged = gpu_exchanged},
+    .images = {.hold = compute_hold,
+               .let_go = compute_let_go,
+               .gather = compute_gather},
     .alloc = gpu_alloc,
     .release = gpu_release,
     .write = gpu_write,
@@ -106,13 +113,12 @@ const struct device device_cuda = {
     .copy = gpu_copy,
     .zero = gpu_zero,
     .add = compute_add,
-    .scale = compute_scale,
     .squares = compute_squares,
+    .clip = compute_clip,
+    .spoil = compute_spoil,
     .pack = compute_pack,
     .unpack = compute_unpack,
-    .hold = compute_hold,
-    .let_go = compute_let_go,
-    .gather = compute_gather,
+    .begin = compute_begin,
     .loss = compute_loss,
     .step = compute_step,
 };

@@ -12,6 +12,12 @@ struct draw {
     uint64_t key, first;
 };
 
+/* For a layer's masks. */
+DEVICE draw draw_of(span<const train_step> step, uint64_t at, uint32_t layer)
+{
+    return {rng_key(step.items()->dropout, layer), step.items()->first + at};
+}
+
 /* Return the random number of value i of an image whose bits are these. */
 DEVICE uint32_t dropout_number(uint64_t bits, uint32_t i)
 {

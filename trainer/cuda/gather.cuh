@@ -9,6 +9,13 @@
 
 namespace train
 {
+/* For moves of images. */
+DEVICE draw draw_of(span<const train_step> step, uint64_t at)
+{
+    return step.len ? draw{step.items()->augment, step.items()->first + at}
+                    : draw{0, 0};
+}
+
 struct image_set {
     span<const uint8_t> pixels, labels;
     span<const uint32_t> index;

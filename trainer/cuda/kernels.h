@@ -43,6 +43,13 @@ struct train_span {
     uint64_t at, len; /* len: bytes; 0: absent */
 };
 
+/* What kernels read that is new in each step, so that their parameters are not. */
+struct train_step {
+    uint64_t augment, dropout; /* keys: images_pick's, a pass's */
+    uint64_t first; /* place of this rank's first image in the global batch */
+    float rate, epsilon; /* of the optimizer; see optim_adam_rates() */
+};
+
 /* X(name, type, letters, (parameters), (arguments)): the entry train_<name>_<type>.
  * Letters, one for each parameter: s a span, u 4 bytes (uint32_t or float), w 8 bytes
  * (uint64_t or double).
@@ -63,15 +70,16 @@ struct train_span {
  * mean          the mean of each map: in [images][pixels][channels] to
  *               out [images][channels]
  * mean_back     din = dout / pixels
- * dropout       values: len of an image; key: rng_key(pass key, layer); first: the first
- *               image's place; floor: rate * 2^32; scale: 1 / (1 - rate)
+ * dropout       at: the first image's place among this rank's of the step; layer: its
+ *               number; values: len of an image; floor: rate * 2^32; scale: 1 / (1 - rate)
  * dropout_maps  whole maps
  * softmax       scores [n][classes], labels [n]; dscores or absent; sums [n][2]: each
  *               row's loss, and 1 if its largest score is the label's.  fold_f64 adds them
  *               up.  scale, smoothing: loss_job's
  * gather        pixels, labels: of the images [image][channel][y][x]; index: [n] images;
  *               table: [256], what a pixel becomes; out: [n] images as rows; picked: [n]
- *               labels.  augment: enum augment; key, first: images_pick's
+ *               labels.  augment: enum augment; without it step may be absent; at: as for
+ *               dropout
  *
  * norm, with its state of TRAIN_CUDA_NORM_ARRAYS [channels]; rows: so many count, the
  * first ones:
@@ -125,25 +133,27 @@ struct train_span {
     X(mean_back, type, "ssu",                                                  \
       (span<const T> dout, span<T> din, uint32_t channels),                    \
       (dout, din, channels))                                                   \
-    X(dropout, type, "sswwuuu",                                                \
-      (span<const T> from, span<T> to, uint64_t key, uint64_t first,           \
-       uint32_t values, uint32_t floor, float scale),                          \
-      (from, to, {key, first}, values, floor, scale))                          \
-    X(dropout_maps, type, "sswwuuuu",                                          \
-      (span<const T> from, span<T> to, uint64_t key, uint64_t first,           \
-       uint32_t channels, uint32_t pixels, float rate, float scale),           \
-      (from, to, {key, first}, {channels, pixels}, rate, scale))               \
+    X(dropout, type, "ssswuuuu",                                               \
+      (span<const T> from, span<T> to, span<const train_step> step,            \
+       uint64_t at, uint32_t layer, uint32_t values, uint32_t floor,           \
+       float scale),                                                           \
+      (from, to, draw_of(step, at, layer), values, floor, scale))              \
+    X(dropout_maps, type, "ssswuuuuu",                                         \
+      (span<const T> from, span<T> to, span<const train_step> step,            \
+       uint64_t at, uint32_t layer, uint32_t channels, uint32_t pixels,        \
+       float rate, float scale),                                               \
+      (from, to, draw_of(step, at, layer), {channels, pixels}, rate, scale))   \
     X(softmax, type, "ssssuuw",                                                \
       (span<const T> scores, span<const uint8_t> labels, span<T> dscores,      \
        span<double> sums, uint32_t classes, float scale, double smoothing),    \
       (scores, labels, dscores, sums, {classes, scale, smoothing}))            \
-    X(gather, type, "ssssssuuuuww",                                            \
+    X(gather, type, "sssssssuuuuw",                                            \
       (span<const uint8_t> pixels, span<const uint8_t> labels,                 \
        span<const uint32_t> index, span<const float> table, span<T> out,       \
-       span<uint8_t> picked, uint32_t channels, uint32_t height,               \
-       uint32_t width, uint32_t augment, uint64_t key, uint64_t first),        \
+       span<uint8_t> picked, span<const train_step> step, uint32_t channels,   \
+       uint32_t height, uint32_t width, uint32_t augment, uint64_t at),        \
       ({pixels, labels, index, table}, out, picked,                            \
-       {channels, height, width, augment}, {key, first}))                      \
+       {channels, height, width, augment}, draw_of(step, at)))                 \
     X(norm_squares, type, "sss",                                               \
       (span<const T> in, span<float> partial, span<const float> state),        \
       (in, partial, state))                                                    \
@@ -162,9 +172,9 @@ struct train_span {
 
 /* norm_*: above.
  *
- * sgd, adam, adagrad  optim.h's rules.  adam's rate and epsilon contain the bias
- *               corrections, as in optim.c; decay: weight_decay
- * scale         values *= factor
+ * sgd, adam, adagrad  optim.h's rules; decay: weight_decay; canary: optim_part's, or
+ *               absent
+ * clip, spoil   as in device.h; score: [2], the loss first
  * squares       to[i] = sum of from[i + k n]^2, n = elements of `to`; fold_f64 adds them up
  * fold_f64      fold, from f64 to f64
  * pack, unpack  from f32 to 16 bits, as wire.h has them, and back
@@ -182,20 +192,29 @@ struct train_span {
        span<const float> weights, span<float> dweights, span<float> dbiases,   \
        uint64_t rows, uint32_t is_training),                                   \
       (partial, state, weights, dweights, dbiases, rows, is_training))         \
-    X(sgd, f32, "sssuuuu",                                                     \
+    X(sgd, f32, "sssssuuu",                                                    \
       (span<float> params, span<const float> gradients, span<float> velocity,  \
-       float rate, float momentum, float decay, uint32_t nesterov),            \
-      (params, gradients, velocity, {rate, momentum, decay, nesterov}))        \
-    X(adam, f32, "ssssuuuuu",                                                  \
+       span<const float> canary, span<const train_step> step, float momentum,  \
+       float decay, uint32_t nesterov),                                        \
+      (params, gradients, velocity, canary,                                    \
+       {step.items()->rate, momentum, decay, nesterov}))                       \
+    X(adam, f32, "ssssssuuu",                                                  \
       (span<float> params, span<const float> gradients, span<float> mean,      \
-       span<float> square, float rate, float beta1, float beta2,               \
-       float epsilon, float decay),                                            \
-      (params, gradients, mean, square, {rate, beta1, beta2, epsilon, decay})) \
-    X(adagrad, f32, "sssuuu",                                                  \
+       span<float> square, span<const float> canary,                           \
+       span<const train_step> step, float beta1, float beta2, float decay),    \
+      (params, gradients, mean, square, canary,                                \
+       {step.items()->rate, beta1, beta2, step.items()->epsilon, decay}))      \
+    X(adagrad, f32, "sssssuu",                                                 \
       (span<float> params, span<const float> gradients, span<float> sum,       \
-       float rate, float epsilon, float decay),                                \
-      (params, gradients, sum, {rate, epsilon, decay}))                        \
-    X(scale, f32, "su", (span<float> values, float factor), (values, factor))  \
+       span<const float> canary, span<const train_step> step, float epsilon,   \
+       float decay),                                                           \
+      (params, gradients, sum, canary, {step.items()->rate, epsilon, decay}))  \
+    X(clip, f32, "ssw",                                                        \
+      (span<float> values, span<const double> squares, double most),           \
+      (values, squares, most))                                                 \
+    X(spoil, f32, "ssu",                                                       \
+      (span<const double> score, span<float> values, uint32_t parts),          \
+      (score, values, parts))                                                  \
     X(squares, f32, "ss", (span<const float> from, span<double> to),           \
       (from, to))                                                              \
     X(fold, f64, "ssu",                                                        \

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers_dropout.c - dropout, with the masks of trainer/layers_dropout.c. */
+#include "trainer/cuda/compute.h"
 #include "trainer/cuda/gpu.h"
 #include "trainer/cuda/launch.h"
 #include "trainer/cuda/layers_cuda.h"
-#include "trainer/rng.h"
 
 static int dropout_shape(struct layer *l) { return layer_dropout.shape(l); }
 
 static int drop_values(const struct layer *l, const struct pass *pass,
                        struct train_span from, struct train_span to)
 {
-    uint64_t key = rng_key(pass->key, (uint64_t)l->index), first = pass->first;
+    struct train_span step = compute_step_numbers();
+    uint64_t at = compute_step_place(pass->first);
     uint32_t n_values = (uint32_t)shape_len(&l->in);
     uint32_t floor = (uint32_t)((double)l->spec.rate * 0x1p32);
     float scale = 1 / (1 - l->spec.rate);
 
     return LAUNCH_VALUES(dropout, layer_cuda_n_in(l), ARG(from), ARG(to),
-                         ARG(key), ARG(first), ARG(n_values), ARG(floor),
-                         ARG(scale));
+                         ARG(step), ARG(at), ARG(l->index), ARG(n_values),
+                         ARG(floor), ARG(scale));
 }
 
 static int drop_maps(const struct layer *l, const struct pass *pass,
                      struct train_span from, struct train_span to)
 {
-    uint64_t key = rng_key(pass->key, (uint64_t)l->index), first = pass->first;
+    struct train_span step = compute_step_numbers();
+    uint64_t at = compute_step_place(pass->first);
     int pixels = l->in.height * l->in.width;
     float scale = 1 / (1 - l->spec.rate);
 
     return LAUNCH_VALUES(dropout_maps, layer_cuda_n_in(l), ARG(from), ARG(to),
-                         ARG(key), ARG(first), ARG(l->in.channels), ARG(pixels),
-                         ARG(l->spec.rate), ARG(scale));
+                         ARG(step), ARG(at), ARG(l->index), ARG(l->in.channels),
+                         ARG(pixels), ARG(l->spec.rate), ARG(scale));
 }
 
 /* Gradients are scaled as values are. */

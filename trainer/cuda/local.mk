@@ -45,6 +45,7 @@ libtraincuda_la_SOURCES = \
 	%D%/layers_dropout.c \
 	%D%/layers_norm.c \
 	%D%/layers_pool.c \
+	%D%/step.c \
 	%D%/sums.c %D%/sums.h
 endif
 endif

@@ -9,16 +9,23 @@
 
 namespace train
 {
+DEVICE bool is_spoilt(span<const float> canary)
+{
+    return canary.len && !isfinite(canary.items()[0]);
+}
+
 struct sgd_rule {
     float rate, momentum, decay;
     uint32_t nesterov;
 };
 
 DEVICE void sgd(span<float> params, span<const float> gradients,
-                span<float> velocity, sgd_rule rule)
+                span<float> velocity, span<const float> canary, sgd_rule rule)
 {
     bool is_wide = are_wide(params, gradients, velocity);
 
+    if (is_spoilt(canary))
+        return;
     each<wide<float>>(params.count(), is_wide, [=](size_t at, auto w) {
         auto p = load<w.n>(params.items() + at);
         auto g = load<w.n>(gradients.items() + at);
@@ -44,10 +51,13 @@ struct adam_rule {
 };
 
 DEVICE void adam(span<float> params, span<const float> gradients,
-                 span<float> mean, span<float> square, adam_rule rule)
+                 span<float> mean, span<float> square, span<const float> canary,
+                 adam_rule rule)
 {
     bool is_wide = are_wide(params, gradients, mean, square);
 
+    if (is_spoilt(canary))
+        return;
     each<wide<float>>(params.count(), is_wide, [=](size_t at, auto w) {
         auto p = load<w.n>(params.items() + at);
         auto g = load<w.n>(gradients.items() + at);
@@ -85,10 +95,13 @@ struct adagrad_rule {
 };
 
 DEVICE void adagrad(span<float> params, span<const float> gradients,
-                    span<float> sum, adagrad_rule rule)
+                    span<float> sum, span<const float> canary,
+                    adagrad_rule rule)
 {
     bool is_wide = are_wide(params, gradients, sum);
 
+    if (is_spoilt(canary))
+        return;
     each<wide<float>>(params.count(), is_wide, [=](size_t at, auto w) {
         auto p = load<w.n>(params.items() + at);
         auto g = load<w.n>(gradients.items() + at);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vector.cuh - whole arrays: added, scaled, packed for the wire. */
+/* vector.cuh - whole arrays: added, clipped, packed for the wire. */
 #ifndef COLL_TRAINER_CUDA_VECTOR_CUH
 #define COLL_TRAINER_CUDA_VECTOR_CUH
 
 #include "trainer/cuda/span.cuh"
+
+#include <math.h>
 
 namespace train
 {
@@ -19,14 +21,27 @@ template <typename T> DEVICE void add(span<T> to, span<const T> from)
     });
 }
 
-DEVICE void scale(span<float> values, float factor)
+DEVICE void clip(span<float> values, span<const double> squares, double most)
 {
+    double norm = sqrt(squares.items()[0]);
+    float factor = (float)(most / (norm + 1e-6));
+
+    if (norm <= most)
+        return;
     each<wide<float>>(values.count(), are_wide(values), [=](size_t at, auto w) {
         auto x = load<w.n>(values.items() + at);
 
         change(x, [=](float v) { return v * factor; });
         store(values.items() + at, x);
     });
+}
+
+DEVICE void spoil(span<const double> score, span<float> values, uint32_t parts)
+{
+    if (isfinite(score.items()[0]))
+        return;
+    for (uint32_t r = thread(); r < parts; r += n_threads())
+        values.items()[values.count() * (r + 1) / parts - 1] = NAN;
 }
 
 /* Copy elements into another type. */
