@@ -8,6 +8,7 @@
 
 enum lr_scale { LR_LINEAR, LR_SQRT, LR_NONE };
 enum prefetch { PREFETCH_OFF, PREFETCH_AUTO, PREFETCH_ON };
+enum graph { GRAPH_AUTO, GRAPH_ON, GRAPH_OFF };
 enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
 
 enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_COSINE };
@@ -64,6 +65,7 @@ struct args {
     int elastic;        /* go on without ranks that die */
     const char *device; /* as --device has it; main() replaces auto */
     int precision;      /* enum precision */
+    int graph;          /* enum graph */
     uint64_t threads;
     int synthetic;
     uint64_t num_warmup_batches, num_batches_per_iter, num_iters;

@@ -267,6 +267,16 @@ static void unpack(const struct ddp *d, struct ddp_bucket *b)
                       own.count);
 }
 
+/* What follows sees the request's results; and the host waits for them, unless they are
+ * recorded. */
+static int wait_for(const struct ddp *d, struct coll_request *request)
+{
+    int failed = d->is_recorded ? 0 : coll_wait(request, 0);
+
+    d->device->order.exchanged();
+    return failed;
+}
+
 /* Wait for all buckets that were started, also after one has failed: only then
  * does nothing use the gradients any more. */
 static int wait_for_buckets(struct ddp *d)
@@ -275,11 +285,10 @@ static int wait_for_buckets(struct ddp *d)
 
     for (int i = 0; i < d->n_started; i++) {
         struct ddp_bucket *b = &d->buckets[i];
-        int failed = coll_wait(b->request, 0);
+        int failed = wait_for(d, b->request);
 
         if (!st && failed)
             st = ddp__check(d, failed);
-        d->device->order.exchanged();
         if (!st && b->packed)
             unpack(d, b);
     }
@@ -292,7 +301,7 @@ static int wait_for_buckets(struct ddp *d)
 int ddp_average(struct ddp *d)
 {
     double start;
-    int st = d->device->order.wait();
+    int st = d->is_recorded ? 0 : d->device->order.wait();
 
     start = now();
     if (!st)
@@ -338,13 +347,25 @@ int ddp_await(struct ddp *d, int layer)
     start = now();
     while (d->n_gathering > 0 &&
            d->buckets[d->n_gathering - 1].first_layer <= layer)
-        if (ddp__check(d, coll_wait(d->buckets[--d->n_gathering].gather, 0)))
+        if (ddp__check(d, wait_for(d, d->buckets[--d->n_gathering].gather)))
             st = -1;
     d->seconds += now() - start;
     return st;
 }
 
 int ddp_await_all(struct ddp *d) { return ddp_await(d, INT_MAX); }
+
+void ddp_record(struct ddp *d, int is_recorded)
+{
+    d->is_recorded = is_recorded;
+    d->n_started = d->n_gathering = 0;
+}
+
+int ddp_well(struct ddp *d)
+{
+    return d->device->is_async ? ddp__check(d, coll_comm_async_error(d->comm))
+                               : 0;
+}
 
 void ddp_drop_buckets(struct ddp *d)
 {
@@ -371,7 +392,7 @@ static int settle(struct ddp *d, int status)
     d->device->order.exchanged();
     if (d->device->order.wait())
         return -1;
-    return ddp__check(d, coll_comm_async_error(d->comm));
+    return ddp_well(d);
 }
 
 int ddp_collect(struct ddp *d, const float *own, float *whole)

@@ -72,6 +72,7 @@ struct ddp {
     const struct device
         *device; /* of buckets and floats; NULL: not yet known */
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
+    int is_recorded; /* what is put is recorded in a graph: the host waits for nothing */
     int n_buckets, n_started; /* of this step */
     int n_gathering;          /* buckets 0 to n_gathering - 1 are being
                                * gathered */
@@ -169,6 +170,13 @@ int ddp_average(struct ddp *d);
 /* Return an average of this rank's parts, of the device.  It is not finite on any rank if
  * the loss of a rank was not when its largest bucket was started. */
 const float *ddp_canary(const struct ddp *d);
+
+/* Begin or end to record a step in a graph of the device. */
+void ddp_record(struct ddp *d, int is_recorded);
+
+/* Return 0 if no collective on a stream of the device has failed so far, else -1 with
+ * train_error() set. */
+int ddp_well(struct ddp *d);
 
 /* Say that this rank has updated its part of bucket i's parameters.  Buckets
  * come from the last to the first, since the next forward pass needs the last

@@ -97,6 +97,17 @@ struct device_about {
     void (*say)(char *text, size_t len);
 };
 
+/* Work that is put once and done any number of times: a graph. */
+struct device_graphs {
+    int (*begin)(
+        void); /* record what is put from now on, instead of doing it */
+    /* Return the graph of what was put, the caller's to drop; or NULL with train_error()
+     * set.  Then the device is as before begin(), also if what was put has failed. */
+    void *(*end)(void);
+    int (*launch)(void *graph); /* do its work, in the order of the calls */
+    void (*drop)(void *graph);  /* NULL is allowed */
+};
+
 /* The order of the device's work, the host's and that of collectives. */
 struct device_order {
     /* well: return -1 if a function has failed so far; it does not wait.  wait: return when
@@ -108,6 +119,7 @@ struct device_order {
      * results of all collectives in that stream. */
     void *(*exchange)(void);
     void (*exchanged)(void);
+    const struct device_graphs *graphs; /* NULL: it records nothing */
 };
 
 /* Sets of images, and batches of them. */

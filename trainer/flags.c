@@ -200,6 +200,10 @@ static const struct program_option options[] = {
              "bits of mantissa; bf16: bfloat16, in which it also keeps "
              "activations.  Sums, parameters and the optimizer have 32 bits; "
              "processors have f32 only"},
+    {"graph", 0, OPTION_CHOICE, AT(graph), "auto|on|off", "auto",
+     .help = "record the work of a step on a GPU once, with its exchange, and "
+             "launch it as one graph for each step; auto: where that is "
+             "possible: not with --elastic or --breakdown"},
     {"threads", 0, OPTION_U64, AT(threads), "N", NULL,
      .help = "threads of a rank, on processors (default OMP_NUM_THREADS, else "
              "SLURM_CPUS_PER_TASK, else 1)",

@@ -55,6 +55,7 @@ libtrainer_la_SOURCES = \
 	%D%/optim.c %D%/optim.h \
 	%D%/phase.c %D%/phase.h \
 	%D%/rate.c %D%/rate.h \
+	%D%/replay.c \
 	%D%/report.c %D%/report.h \
 	%D%/report_json.c %D%/report_json.h \
 	%D%/rng.h \

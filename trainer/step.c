@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* step.c - a training step: the host decides its numbers; then all work of the device and of
  * the exchange is put.  The host reads what the step has left before parameters are
- * updated.
+ * updated; where the work is a graph, after it.
  *
  * The work: gather images, forward, loss, backward, chunk by chunk; average the gradients
  * over the ranks; update the parameters.  Gradients are divided by the rank's own batch, so
@@ -240,7 +240,8 @@ static int move_params(struct trainer *t)
     }
     if (keeps_copies)
         return gather_after_copies(t);
-    return t->args->overlap_off ? ddp_await_all(t->ddp) : 0;
+    return t->args->overlap_off || t->ddp->is_recorded ? ddp_await_all(t->ddp)
+                                                       : 0;
 }
 
 /* ---- a step ---- */
@@ -265,6 +266,7 @@ static void begin_step(struct trainer *t, size_t step)
     t->step.all = sampler_count_all(&t->sampler, step);
     t->step.images = sampler_count(&t->sampler, step);
     t->step.first = sampler_first(&t->sampler, step);
+    t->step.is_seen = 0;
     t->step.before.optim = t->optim.step;
     t->step.before.rate = t->rate.step;
     t->step.before.lr = t->optim.lr;
@@ -308,8 +310,10 @@ static int see_step(struct trainer *t, size_t step)
 {
     struct step_record record;
 
-    if (t->device->read(&record, t->step.record, sizeof(record)))
+    if (t->device->read(&record, t->step.record, sizeof(record)) ||
+        ddp_well(t->ddp))
         return -1;
+    t->step.is_seen = 1;
     t->step.loss = record.score.loss;
     t->step.n_right = record.score.n_right;
     if (isfinite(record.canary))
@@ -342,7 +346,7 @@ static int put_step(struct trainer *t, size_t step)
     if (ddp_average(t->ddp))
         return -1;
     t->device->copy(&t->step.record->canary, ddp_canary(t->ddp), sizeof(float));
-    if (see_step(t, step))
+    if (!t->ddp->is_recorded && see_step(t, step))
         return -1;
     span = phase_begin();
     st = move_params(t);
@@ -355,8 +359,10 @@ int trainer__step(struct trainer *t, size_t step)
     int st;
 
     begin_step(t, step);
-    st = put_step(t, step);
+    st = trainer__replay(t, step, put_step);
     trainer__params_changed(t);
+    if (!st && !t->step.is_seen)
+        st = see_step(t, step);
     if (st)
         take_back(t);
     return st;

@@ -174,7 +174,7 @@ int trainer_init(struct trainer *t)
     t->desc = model_find(t->args->model);
     if (t->ddp->rank == 0 && trainer__probe(t))
         st = -1;
-    if (make_device(t))
+    if (make_device(t) || trainer__make_replay(t))
         st = -1;
     trainer__cut(t, t->ddp->n_first); /* newcomers have the same passes */
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
@@ -199,6 +199,7 @@ static void fini_device(struct trainer *t)
 
 void trainer_fini(struct trainer *t)
 {
+    trainer__drop_replay(t);
     ddp_drop_buckets(t->ddp);
     loader_destroy(t->loader); /* first, since it reads what is freed below */
     folder_fini(&t->saving.folder);

@@ -55,11 +55,20 @@ struct test_pass {
     int has_reached; /* the last test has reached --target-acc */
 };
 
+/* Steps as one graph of the device. */
+struct replay {
+    int is_wanted;  /* the device is to record a step */
+    int is_warm;    /* a step of all images was made */
+    void *graph;    /* of a step, or NULL */
+    uint64_t bytes; /* of gradients that it averages */
+};
+
 /* The step that is being made, or was the last. */
 struct step {
     size_t all;           /* images of all ranks */
     size_t images;        /* of this rank */
     size_t first;         /* the first of them, counted in the global batch */
+    int is_seen;          /* the host has read what it has left */
     struct {
         uint64_t optim, rate; /* steps, */
         double lr;            /* and the rate */
@@ -68,6 +77,7 @@ struct step {
     int bad_place;        /* the first place of this rank that is not finite
                            * (finite.h), or 0 */
     struct step_record *record; /* of the device */
+    struct replay replay;
 };
 
 /* How far an epoch is, and what this rank has summed in it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train_state.h - what train.c, step.c, train_divide.c, train_state.c and elastic.c
+/* train_state.h - what train.c, step.c, replay.c, train_divide.c, train_state.c and elastic.c
  * share. */
 #ifndef COLL_TRAINER_TRAIN_STATE_H
 #define COLL_TRAINER_TRAIN_STATE_H
@@ -13,6 +13,14 @@ size_t trainer__global_batch(const struct trainer *t);
 
 /* Make a step of the epoch: 0, or -1 with train_error() set. */
 int trainer__step(struct trainer *t, size_t step);
+
+/* trainer__replay: do the work of a step that has begun, by `put` or by a graph of what
+ * `put` does.  trainer__make_replay: find out if there are to be graphs.  Both return 0, or
+ * -1 with train_error() set.  trainer__drop_replay: drop the graph. */
+int trainer__replay(struct trainer *t, size_t step,
+                    int (*put)(struct trainer *t, size_t step));
+int trainer__make_replay(struct trainer *t);
+void trainer__drop_replay(struct trainer *t);
 
 /* Begin an epoch's sums. */
 void trainer__open_tally(struct trainer *t);

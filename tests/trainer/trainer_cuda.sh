@@ -50,7 +50,7 @@ both() {
 
 # shellcheck disable=SC2086
 models() {
-    both 1 $few --model cnn --limit-train 16
+    both 1 $few --model cnn --limit-train 24
     grep -q 'device cuda:0 fake_cuda 0, 17 GB  precision f32  cuDNN 9' cuda || fail "no GPU in the head"
     grep -q '"device":"cuda","gpu":"cuda:0 fake_cuda 0, 17 GB"' cuda || fail "no GPU in JSON"
     grep -q '"device":"cpu","gpu":null' cpu || fail "a GPU in JSON"
@@ -58,6 +58,8 @@ models() {
     both 1 $few --model alexnet --limit-train 4 --batch-size 2 --limit-test 2
     # a batch that its norm layers can tell apart, and a rate that keeps rounding small
     both 1 $few --model resnet18 --limit-train 16 --batch-size 16 --limit-test 2 --lr 0.0001
+    alike_graph 2 $few --model cnn --limit-train 48
+    alike_graph 2 $few --model resnet18-cifar --limit-train 24 --batch-size 4 --limit-test 2
 }
 
 # shellcheck disable=SC2086
@@ -83,6 +85,51 @@ ranks() {
     done > crcs
     [ "$(sort -u crcs | wc -l)" = 1 ] || fail "other bits: $(cat crcs)"
     on cuda 1 $few --model net --limit-train 16 --device cuda:0
+}
+
+# alike_graph RANKS ARGUMENTS...: the same bits with and without graphs, where algorithms
+# repeat their bits.
+alike_graph() {
+    # shellcheck disable=SC2086
+    for graph in off on; do
+        on cuda "$@" --graph $graph --deterministic $lines
+        { losses cuda; grep -o '"param_crc32":"[^"]*"\|"bytes_reduced":[0-9]*' cuda; } > $graph
+    done
+    cmp -s off on || fail "graphs change something: $*: $(paste off on | tr '\n' ';')"
+}
+
+# shellcheck disable=SC2086
+graphs() {
+    more="--limit-train 100 --model net --epochs 2"
+    alike_graph 1 $few $more --drop-last off --opt sgd --nesterov
+    alike_graph 2 $few $more --drop-last off --augment flip-crop --clip-norm 0.5
+    alike_graph 3 $few $more --zero 1 --bucket-mb 0.01 --clip-norm 0.5 --accum 2
+    alike_graph 2 $few $more --fp16-allreduce --opt adagrad --overlap off
+    FAKE_CUDA_DEVICES=2 alike_graph 3 $few $more --bf16-allreduce --zero 1
+    alike_graph 2 $few $more --test-batch-size 3 --dropout off
+    # a graph is launched for the steps of all images but the first one: 12 steps of them
+    steps="$few $more --drop-last off --device cuda"
+    for call in cuGraphLaunch:23:700 cuStreamBeginCapture:1:700; do
+        LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=$call accept "$train" $steps --graph off
+    done
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=cuGraphLaunch:23:700 refuse 1 'cuGraphLaunch' \
+        "$train" $steps
+    LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=cuGraphLaunch:24:700 accept "$train" $steps
+    # what cannot be recorded is made without a graph
+    for call in cuStreamBeginCapture:1:1 cuGraphInstantiateWithFlags:1:1 cuLaunchKernel:40:1; do
+        LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=$call accept "$collrun" -n 2 "$train" $steps
+        [ "$(grep -c 'rank 0 cannot record a step in a graph' err)" = 1 ] ||
+            fail "$call: $(cat err)"
+    done
+    # a loss that is not finite, in a graph
+    for device in cpu cuda; do
+        LD_LIBRARY_PATH=$gpus refuse 4 'the loss of step' "$collrun" -n 2 "$train" $few $more \
+            --device $device --lr 1e10 --opt sgd
+        grep -o 'the loss of step.*' err | sort -u > nan.$device
+    done
+    cmp -s nan.cpu nan.cuda || fail "other sentences: $(cat nan.cpu nan.cuda)"
+    refuse 2 '--graph on: --device cpu has no graphs' "$train" $few --device cpu --graph on
+    refuse 2 '--graph on is not possible with --elastic' "$train" $few --elastic --graph on
 }
 
 # shellcheck disable=SC2086
@@ -176,6 +223,7 @@ END
 
 models
 ranks
+graphs
 checkpoints
 wrong
 broken

@@ -186,6 +186,7 @@ void gpu_close(void)
     gpu_release(gpu.work.at);
     gpu_release(gpu.gradient.at);
     gpu_release(gpu.partial.at);
+    gpu_release_kept();
     close_streams();
     gpu.cu.cuDevicePrimaryCtxRelease(gpu.device);
     memset(&gpu, 0, sizeof(gpu));

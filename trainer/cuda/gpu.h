@@ -44,11 +44,17 @@ struct gpu {
     struct gpu_room gradient;
     /* Partial sums, of a layer or of the loss, until the next kernel has read them. */
     struct gpu_room partial;
+    /* Graphs have been made, which use the memory that rooms had: it is kept until the
+     * end. */
+    int has_graphs;
+    void **kept;
+    size_t n_kept;
     int has_failed;
     char why[400];
 };
 
 extern struct gpu gpu;
+extern const struct device_graphs gpu_graphs;
 
 /* Are values bfloat16?  Else they are f32. */
 static inline int gpu_has_bf16(void) { return gpu.precision == PRECISION_BF16; }
@@ -114,5 +120,6 @@ int gpu_wait(void);
  * Result:    0, or -1 with train_error() set.
  */
 int gpu_room(struct gpu_room *room, size_t len);
+void gpu_release_kept(void); /* what rooms had before */
 
 #endif

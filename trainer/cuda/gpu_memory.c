@@ -3,6 +3,7 @@
 #include "trainer/cuda/gpu.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 static void *pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
 
@@ -80,12 +81,36 @@ void *gpu_exchange(void)
 
 void gpu_exchanged(void) { order(gpu.exchange, gpu.compute, gpu.exchanged); }
 
+/* Keep memory that graphs may use until gpu_close(). */
+static int keep(void *at)
+{
+    void **more = realloc(gpu.kept, (gpu.n_kept + 1) * sizeof(*more));
+
+    if (!more)
+        return gpu_note(CUDA_ERROR_OUT_OF_MEMORY, "memory of the host");
+    gpu.kept = more;
+    gpu.kept[gpu.n_kept++] = at;
+    return 0;
+}
+
+void gpu_release_kept(void)
+{
+    for (size_t i = 0; i < gpu.n_kept; i++)
+        gpu_release(gpu.kept[i]);
+    free(gpu.kept);
+    gpu.kept = NULL;
+    gpu.n_kept = 0;
+}
+
 /* Work that uses the old memory is waited for by the driver. */
 int gpu_room(struct gpu_room *room, size_t len)
 {
     if (room->len >= len)
         return gpu_well();
-    gpu_release(room->at);
+    if (!gpu.has_graphs)
+        gpu_release(room->at);
+    else if (room->at && keep(room->at))
+        return -1;
     *room = (struct gpu_room){.at = gpu_alloc(len), .len = len};
     if (room->at)
         return 0;

@@ -37,6 +37,7 @@ libtraincuda_la_SOURCES = \
 	%D%/dnn_product.c %D%/dnn_product.h \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_memory.c \
+	%D%/graph.c \
 	%D%/images.c \
 	%D%/launch.c %D%/launch.h \
 	%D%/layers_conv.c \
