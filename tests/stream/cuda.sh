@@ -156,7 +156,7 @@ grep -q '^# nccl: left out with 2 ranks: it takes no two ranks on a GPU, and thi
 grep -q '"copy_GBps"' "$json" || fail "JSON without copies"
 program=benchmarks/compare
 refused 2 '--device gpu is not valid: it must be host|cuda' -d gpu
-CUDA_VISIBLE_DEVICES='' refused 1 'cannot measure the GPU: .*no CUDA-capable device' -d cuda
+CUDA_VISIBLE_DEVICES='' refused 1 'cannot measure the GPU: .*finds no GPU; see nvidia-smi and CUDA_VISIBLE_DEVICES' -d cuda
 program=benchmarks/allreduce_bw
 refused 2 'is for buffers on a GPU; give -d cuda' --graph
 refused 2 'different things; give one' -d cuda --graph --vary-buffers
@@ -169,4 +169,4 @@ program=benchmarks/allreduce_repro
 refused 2 'no use for --device cuda' -d cuda
 program=benchmarks/allreduce_bw
 refused 2 'are for buffers on the host' -d cuda --idle 5
-CUDA_VISIBLE_DEVICES='' refused 1 'no CUDA-capable device' -d cuda
+CUDA_VISIBLE_DEVICES='' refused 1 'finds no GPU; see nvidia-smi' -d cuda
