@@ -21,6 +21,7 @@ nobase_dist_doc_DATA += \
 	%D%/testing.md \
 	%D%/torch.md \
 	%D%/trainer.md \
+	%D%/trainer-gpus.md \
 	%D%/tuning.md
 EXTRA_DIST += %D%/allreduce.gp
 
