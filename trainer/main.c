@@ -330,6 +330,7 @@ static int run(struct args *args)
         (args->elastic && ddp_is_newcomer() && trainer_load(&trainer)) ||
         ddp_init(&ddp, args->deterministic)) {
         say_error();
+        dataset_fini(&trainer.data); /* a newcomer's that was not let in */
         return (int)train_cause();
     }
     ddp.is_elastic = args->elastic;
