@@ -75,6 +75,19 @@ static int at_most(int requested)
     return requested < MOST_RESULTS ? requested : MOST_RESULTS;
 }
 
+/* Answer a call with its results. */
+#define ANSWER(call, requested, returned, out)                                 \
+    do {                                                                       \
+        struct result results_[MOST_RESULTS];                                  \
+        cudnnStatus_t st_;                                                     \
+                                                                               \
+        NEED(out, BAD_PARAM, "perfResults is NULL");                           \
+        st_ = choose(call, at_most(requested), returned, results_);            \
+        if (!st_)                                                              \
+            FILL_IN(out, results_, *(returned));                               \
+        return st_;                                                            \
+    } while (0)
+
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
     const cudnnFilterDescriptor_t w, const cudnnConvolutionDescriptor_t conv,
@@ -88,14 +101,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
                                    y,
                                    w,
                                    conv};
-    struct result results[MOST_RESULTS];
-    cudnnStatus_t st;
 
-    NEED(out, BAD_PARAM, "perfResults is NULL");
-    st = choose(&call, at_most(requested), returned, results);
-    if (!st)
-        FILL_IN(out, results, *returned);
-    return st;
+    ANSWER(&call, requested, returned, out);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -112,14 +119,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
         dy,
         w,
         conv};
-    struct result results[MOST_RESULTS];
-    cudnnStatus_t st;
 
-    NEED(out, BAD_PARAM, "perfResults is NULL");
-    st = choose(&call, at_most(requested), returned, results);
-    if (!st)
-        FILL_IN(out, results, *returned);
-    return st;
+    ANSWER(&call, requested, returned, out);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -136,14 +137,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
         dy,
         dw,
         conv};
-    struct result results[MOST_RESULTS];
-    cudnnStatus_t st;
 
-    NEED(out, BAD_PARAM, "perfResults is NULL");
-    st = choose(&call, at_most(requested), returned, results);
-    if (!st)
-        FILL_IN(out, results, *returned);
-    return st;
+    ANSWER(&call, requested, returned, out);
 }
 
 static cudnnStatus_t measure(const struct conv_call *call, int number,
