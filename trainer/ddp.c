@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ddp.c - buckets of gradients, and the few words that ranks exchange. */
 #include "trainer/ddp.h"
+#include "trainer/clock.h"
 #include "coll/coll.h"
 #include "trainer/device.h"
 #include "trainer/error.h"
@@ -10,15 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- gradients ---- */
 

@@ -20,6 +20,7 @@ libtrainer_la_SOURCES = \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/choices.c %D%/choices.h \
 	%D%/cifar.c \
+	%D%/clock.h \
 	%D%/copies.c %D%/copies.h \
 	%D%/config_file.c %D%/config_file.h \
 	%D%/data.c %D%/data.h \

@@ -2,23 +2,16 @@
 /* phase.c - each phase reads the clock twice, and is reported to libcoll. */
 #include "trainer/phase.h"
 #include "coll/coll.h"
-
-#include <time.h>
+#include "trainer/clock.h"
 
 static const char *const names[N_PHASES] = {"DATA", "FORWARD", "BACKWARD",
                                             "OPTIMIZER"};
 
-double phase_begin(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+double phase_begin(void) { return now(); }
 
 void phase_end(struct phases *p, enum phase phase, double begin)
 {
-    p->seconds[phase] += phase_begin() - begin;
+    p->seconds[phase] += now() - begin;
     coll_timeline_end(names[phase], names[phase], begin);
 }
 

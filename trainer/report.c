@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.c - lines like those of Keras and Horovod. */
 #include "trainer/report.h"
+#include "trainer/clock.h"
 #include "coll/coll.h"
 #include "trainer/blocks.h"
 #include "trainer/checkpoint.h"
@@ -22,19 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BAR 30          /* characters */
 #define REDRAW 0.1      /* seconds between two drawings of the bar */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 double report_max_rss(void)
 {

@@ -12,6 +12,7 @@
  * which the average brings to every rank without a message of its own.  All ranks see the
  * same average, so all leave their parameters alone, and stop at the same step.
  */
+#include "trainer/clock.h"
 #include "trainer/copies.h"
 #include "trainer/ddp.h"
 #include "trainer/loader.h"
@@ -22,15 +23,6 @@
 #include "trainer/watch.h"
 
 #include <math.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 

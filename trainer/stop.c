@@ -6,6 +6,7 @@
  * No other memory depends on them, so that relaxed order suffices.
  */
 #include "trainer/stop.h"
+#include "trainer/clock.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
 
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #define INTERVAL 0.1 /* seconds until all ranks know of a signal */
 
@@ -24,14 +24,6 @@ static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 static atomic_int asked; /* 1 + the index of the most urgent signal so far */
 static atomic_int is_caught, was_caught;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Return 1 if a further signal needs no action: a run that is ending after SIGUSR1
  * saves and ends anyway. */

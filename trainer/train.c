@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* train.c - set-up and epochs. */
 #include "trainer/train.h"
+#include "trainer/clock.h"
 #include "trainer/checkpoint.h"
 #include "trainer/copies.h"
 #include "trainer/ddp.h"
@@ -17,16 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- set-up ---- */
 
