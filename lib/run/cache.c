@@ -4,8 +4,9 @@
  *
  * Idle requests are in lists by the hash of their shape.  A call takes one out and
  * puts it back, so that a group may run several requests of one shape.  The latest
- * request is looked at first; a call that repeats it bypasses the queue.  A request has
- * scratch only while a call uses it.
+ * request is looked at first, which needs no hash.  While nothing runs, a call whose shape
+ * has an idle request bypasses the queue.  A request has scratch only while a call uses
+ * it.
  *
  * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound an idle request is
  * freed: the first one, from a random place on, that was not used since an earlier search
@@ -213,12 +214,15 @@ static struct coll__kept_request *first_of(const struct coll__cache *cache,
 }
 
 /* Return the idle request that this call repeats, or NULL. */
-static struct coll__kept_request *find_again(const struct coll__cache *cache,
-                                             const struct coll_args *args,
-                                             uint64_t hash)
+static struct coll__kept_request *find_again(const struct coll_comm *comm,
+                                             const struct coll_args *args)
 {
-    struct coll__kept_request *at = first_of(cache, hash);
+    const struct coll__cache *cache = &comm->run->cache;
+    struct coll__kept_request *at = cache->latest;
 
+    if (at && is_again(&at->request, args))
+        return at;
+    at = first_of(cache, hash_of(comm, args));
     while (at && !is_again(&at->request, args))
         at = at->next;
     return at;
@@ -419,20 +423,16 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request)
 {
     struct coll__cache *cache = &comm->run->cache;
-    struct coll__kept_request *kept = cache->latest;
+    struct coll__kept_request *kept = find_again(comm, args);
     struct coll__problem pb;
-    uint64_t hash;
     int rc;
 
-    if (kept && is_again(&kept->request, args))
-        return take(cache, kept, args, request);
-    hash = hash_of(comm, args);
-    kept = find_again(cache, args, hash);
     if (kept)
         return take(cache, kept, args, request);
     cache->n_judged++;
     rc = coll__args_check(args, comm, &pb);
-    return rc ? rc : take_or_make(comm, args, &pb, hash, request);
+    return rc ? rc
+              : take_or_make(comm, args, &pb, hash_of(comm, args), request);
 }
 
 void coll__cache_put(struct coll_request *request)
@@ -509,18 +509,15 @@ static int may_bypass(const struct coll_comm *comm)
            !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
 }
 
-/* Return the latest request if the call repeats it and may bypass the queue, else NULL.
+/* Return the idle request that the call repeats, if it may bypass the queue, else NULL.
  * Until it is known that no other thread owns the communicator, nothing of it is read. */
-static struct coll__kept_request *find_latest(const struct coll_comm *comm,
-                                              const struct coll_args *args)
+static struct coll__kept_request *find_alone(const struct coll_comm *comm,
+                                             const struct coll_args *args)
 {
     struct coll__kept_request *kept =
-        may_bypass(comm) ? comm->run->cache.latest : NULL;
+        may_bypass(comm) ? find_again(comm, args) : NULL;
 
-    return kept && is_again(&kept->request, args) &&
-                   coll__prog_is_listed(kept->request.prog)
-               ? kept
-               : NULL;
+    return kept && coll__prog_is_listed(kept->request.prog) ? kept : NULL;
 }
 
 /* Run it at once; if it does not end without a wait, it joins the queue. */
@@ -535,6 +532,7 @@ static int call_again(struct coll_comm *comm, struct coll__kept_request *kept,
     rc = coll__request_start_alone(request);
     if (rc != COLL_IN_PROGRESS) {
         give_back(kept);
+        comm->run->cache.latest = kept;
         return rc;
     }
     coll__owner_acquire(comm);
@@ -566,7 +564,7 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
             coll__comm_check(comm, coll_collective_name(args->collective)));
     if (coll__is_stream_call(args))
         return coll__log_done(call_stream(comm, args));
-    again = find_latest(comm, args);
+    again = find_alone(comm, args);
     if (again)
         return coll__log_done(call_again(comm, again, args));
     rc = coll__owner_enter(comm, coll_collective_name(args->collective));
