@@ -2,6 +2,7 @@
 /* price.c - prices of links over sockets and over network devices. */
 #include "transports/price.h"
 #include "lib/util/text.h"
+#include "lib/util/util.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,16 +42,33 @@ void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
         snprintf(link->via, sizeof(link->via), "%s", device);
 }
 
-void coll__price_rails(int n, struct coll__link *link)
+/* Name the link by n devices. */
+static void name_all(int n, struct coll__link *link)
 {
     char text[sizeof(link->via) + 16] = ""; /* with room for any number */
 
+    snprintf(text, sizeof(text), "%d x %s", n, link->via);
+    memcpy(link->via, text, sizeof(link->via) - 1); /* its last stays 0 */
+}
+
+void coll__price_rails(int n, struct coll__link *link)
+{
     if (n < 2)
         return;
     link->beta /= n;
     link->share /= n;
-    snprintf(text, sizeof(text), "%d x %s", n, link->via);
-    memcpy(link->via, text, sizeof(link->via) - 1); /* its last stays 0 */
+    name_all(n, link);
+}
+
+/* One core makes the copies of all connections. */
+void coll__price_ways(int n, struct coll__link *link)
+{
+    if (n < 2)
+        return;
+    link->share /= n;
+    link->beta =
+        max_double(link->share, min_double(link->beta, COLL__TCP_CORE));
+    name_all(n, link);
 }
 
 static void price_interface(const char *name, struct coll__link *link)

@@ -23,6 +23,10 @@ void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
 /* Price n equal devices used at once; large messages are divided among them. */
 void coll__price_rails(int n, struct coll__link *link);
 
+/* Price messages that n connections over equal interfaces share, from the price of one
+ * connection. */
+void coll__price_ways(int n, struct coll__link *link);
+
 /* Price a connection to that address, by the interface of its route. */
 void coll__price_tcp(const struct coll__addr *to, struct coll__link *link);
 

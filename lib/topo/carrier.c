@@ -27,7 +27,6 @@
  * one untuned flow).  The connections of several ranks do fill it. */
 #define TCP_ALPHA 15e-6
 #define TCP_PAYLOAD 0.94
-#define TCP_STREAM 3e9 /* bytes a second */
 
 /* Assume 10 Gbit/s for a device of unknown speed, until it is measured. */
 #define UNKNOWN_BETA (1 / 1.1e9)
@@ -46,7 +45,7 @@ struct coll__rate coll__carrier_rate(const struct coll__nic *nic,
     rate.is_known = 1;
     rate.share =
         8 / (nic->gbits * 1e9 * (is_rdma ? RDMA_PAYLOAD : TCP_PAYLOAD));
-    rate.beta = is_rdma ? rate.share : max_double(rate.share, 1 / TCP_STREAM);
+    rate.beta = is_rdma ? rate.share : max_double(rate.share, COLL__TCP_CORE);
     return rate;
 }
 

@@ -17,6 +17,10 @@
 
 enum coll__wire { WIRE_RDMA, WIRE_TCP };
 
+#define COLL__TCP_CORE                                                         \
+    (1 / 3e9) /* s a byte: what one core sends by TCP, however many
+                                  * connections and devices it has */
+
 /* The cost of a message between hosts; the fields are as in struct coll__link of
  * transports/transport.h. */
 struct coll__rate {

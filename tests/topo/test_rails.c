@@ -303,6 +303,33 @@ START_TEST(what_is_large_costs_a_share_on_each_rail)
 }
 END_TEST
 
+/* By the price of one interface: that of two.  One core drives both. */
+static const struct {
+    double beta, share, both;
+} ways[] = {
+    {8e-9, 8e-9, 4e-9},         /* slow ones */
+    {0.4e-9, 0.4e-9, 1 / 3e9},  /* more than the core sends */
+    {1 / 3e9, 0.1e-9, 1 / 3e9}, /* one is more than that */
+};
+
+START_TEST(a_core_limits_what_several_interfaces_carry)
+{
+    struct coll__link link = {.alpha = 15e-6,
+                              .beta = ways[_i].beta,
+                              .share = ways[_i].share,
+                              .via = "eth0"};
+
+    coll__price_ways(1, &link);
+    ck_assert_double_eq_tol(link.beta, ways[_i].beta, 1e-15);
+    ck_assert_str_eq(link.via, "eth0");
+    coll__price_ways(2, &link);
+    ck_assert_double_eq_tol(link.alpha, 15e-6, 1e-12);
+    ck_assert_double_eq_tol(link.beta, ways[_i].both, 1e-15);
+    ck_assert_double_eq_tol(link.share, ways[_i].share / 2, 1e-15);
+    ck_assert_str_eq(link.via, "2 x eth0");
+}
+END_TEST
+
 /* ---- what ranks have in common -------------------------------------------- */
 
 /* By rank: host, networks; and which is taken. */
@@ -361,6 +388,8 @@ int main(void)
                         0, (int)ARRAY_LEN(choices));
     tcase_add_test(tc, there_are_no_more_rails_than_ucx_has_use_for);
     tcase_add_test(tc, what_is_large_costs_a_share_on_each_rail);
+    tcase_add_loop_test(tc, a_core_limits_what_several_interfaces_carry, 0,
+                        (int)ARRAY_LEN(ways));
     tcase_add_loop_test(tc, the_network_is_the_one_that_joins_the_most_hosts, 0,
                         (int)ARRAY_LEN(jobs));
     return suite_run(suite);
