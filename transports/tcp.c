@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define FEW 4 /* up to so many lanes are tried without epoll */
 #define PACKET 1024 /* bytes; a message of this length fits into one packet */
 #define LONG ((size_t)64 << 10) /* bytes; longer ones make streams */
 #define ASK_RTT 16   /* long messages to look at before a link may count as short */
@@ -41,31 +40,24 @@ static int tcp_reaches(struct coll__tp *tp, int peer, struct coll__link *link)
 
 /* ---- transfers ----------------------------------------------------------- */
 
-static void activate(struct tcp *tcp, struct tcp_active *active,
-                     struct tcp_lane *lane)
-{
-    if (lane->is_active)
-        return;
-    lane->is_active = 1;
-    active->lanes[active->n++] = lane;
-    tcp->n_active++;
-}
-
 /* Put the transfer into its lane; returns 0 if it has ended. */
 static int enlist(struct tcp *tcp, struct tcp_lane *lane,
                   struct tcp_active *active, struct coll__xfer *xfer)
 {
     xfer->status = COLL_IN_PROGRESS;
-    xfer->done = 0;
-    xfer->next = NULL;
     if (!lane || lane->status) {
         coll__xfer_end(xfer, lane ? lane->status : COLL_ERR_NOMEM);
         return 0;
     }
-    *lane->last = xfer;
-    lane->last = &xfer->next;
-    activate(tcp, active, lane);
+    tcp_enlist(tcp, active, lane, xfer);
     return lane->first == xfer;
+}
+
+void tcp__limit_flight(struct tcp_conn *conn)
+{
+    if (conn->n_asked < ASK_RTT && conn->state == TCP_CONNECTED)
+        conn->n_asked =
+            coll__net_limit_flight(conn->fd) ? ASK_RTT : conn->n_asked + 1;
 }
 
 static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
@@ -74,6 +66,7 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
     size_t bytes = 0;
 
+    xfer->done = 0;
     if (!enlist(tcp, conn ? &conn->out : NULL, &tcp->sending[xfer->channel],
                 xfer))
         return;
@@ -81,9 +74,8 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
         tcp__connect(tcp, conn);
         return;
     }
-    if (xfer->len > LONG && conn->n_asked < ASK_RTT)
-        conn->n_asked =
-            coll__net_limit_flight(conn->fd) ? ASK_RTT : conn->n_asked + 1;
+    if (xfer->len > LONG)
+        tcp__limit_flight(conn);
     tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
 }
 
@@ -92,6 +84,7 @@ static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
     struct tcp *tcp = (struct tcp *)tp;
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
 
+    xfer->done = 0;
     enlist(tcp, conn ? &conn->in : NULL, &tcp->receiving[xfer->channel], xfer);
 }
 
@@ -182,7 +175,7 @@ static void learn_who_is_ready(struct tcp *tcp)
 {
     if (tcp->is_armed)
         tcp->asleep_until = coll__now() + SLEEPS;
-    if (tcp->n_active > FEW || tcp->is_armed) {
+    if (tcp->n_active > TCP_FEW || tcp->is_armed) {
         end_early_acks(tcp);
         tcp__hear(tcp);
         tcp->is_armed = 0;
@@ -243,7 +236,7 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
     in = &conn->in;
     if (in->first || in->status)
         return 0;
-    if (in->crypt ? !tcp__peek_sealed(in, &wire) : !tcp__peek(in, &wire))
+    if ((in->crypt ? tcp__peek_sealed : tcp__peek)(in, &wire) != 1)
         return 0;
     *sig = wire.sig;
     return 1;

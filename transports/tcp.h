@@ -43,12 +43,15 @@
 #include "lib/net/connector.h"
 #include "transports/transport.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define TCP_BOUNCE ((size_t)128 << 10) /* bytes; stays in a core's cache */
 #define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
 #define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to this length are short */
 #define TCP_UNREAD (128 << 10)      /* bytes; see `is_acked_early` */
+#define TCP_FEW 4 /* up to so many lanes are tried without epoll */
 
 struct tcp_wire {
     struct coll__signature sig;
@@ -194,6 +197,10 @@ int tcp__count_ways(const struct tcp_card *card);
  * connection. */
 int tcp__connect(struct tcp *tcp, struct tcp_conn *conn);
 
+/* Ask a few times, when long messages are sent, whether the link is short, and then limit
+ * the data in flight. */
+void tcp__limit_flight(struct tcp_conn *conn);
+
 /* Take over what has arrived. */
 void tcp__take_arrivals(struct tcp *tcp);
 
@@ -239,7 +246,8 @@ int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes);
  * follow the in->n_part bytes in in->part. */
 void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n);
 
-/* Look at the next message's header: 1 and *wire if all of it has arrived, else 0. */
+/* Look at the next message's header: 1 and *wire if all of it has arrived, or 0; -1 if
+ * the connection has ended before it, and errno, which is 0 at its regular end. */
 int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire);
 
 /* Allocate tcp->bounce if the first receive reduces; returns 0 if the lane is lost. */
@@ -259,11 +267,23 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
 int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
                      size_t *bytes);
 
-/* As tcp__peek(). */
-int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire);
+/* As tcp__peek(); errno EBADMSG: the header was changed on its way. */
+int tcp__peek_sealed(struct tcp_lane *in, struct tcp_wire *wire);
 
-/* End the first transfer of a lane. */
-static inline void tcp_end_first(struct tcp_lane *lane, int status)
+/* Does recv() with this result, which is not positive, show the end of the connection?
+ * Then errno is 0 if it is the regular end. */
+static inline int tcp_has_ended(ssize_t n)
+{
+    if (!n)
+        errno = 0;
+    return !n || (errno != EAGAIN && errno != EINTR);
+}
+
+/* Lose the rank because received bytes are not those that were sent. */
+void tcp__lose_changed(struct tcp *tcp, const struct tcp_conn *conn);
+
+/* Take the first transfer out of a lane. */
+static inline struct coll__xfer *tcp_take_first(struct tcp_lane *lane)
 {
     struct coll__xfer *xfer = lane->first;
 
@@ -271,7 +291,34 @@ static inline void tcp_end_first(struct tcp_lane *lane, int status)
     if (!lane->first)
         lane->last = &lane->first;
     lane->n_wire = 0;
-    coll__xfer_end(xfer, status);
+    return xfer;
+}
+
+/* End the first transfer of a lane. */
+static inline void tcp_end_first(struct tcp_lane *lane, int status)
+{
+    coll__xfer_end(tcp_take_first(lane), status);
+}
+
+/* List a lane that has transfers. */
+static inline void tcp_activate(struct tcp *tcp, struct tcp_active *active,
+                                struct tcp_lane *lane)
+{
+    if (lane->is_active)
+        return;
+    lane->is_active = 1;
+    active->lanes[active->n++] = lane;
+    tcp->n_active++;
+}
+
+/* Put a transfer into a lane of the list. */
+static inline void tcp_enlist(struct tcp *tcp, struct tcp_active *active,
+                              struct tcp_lane *lane, struct coll__xfer *xfer)
+{
+    xfer->next = NULL;
+    *lane->last = xfer;
+    lane->last = &xfer->next;
+    tcp_activate(tcp, active, lane);
 }
 
 #endif

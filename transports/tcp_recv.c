@@ -134,17 +134,18 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
 int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire)
 {
     struct tcp_ahead *ahead = &in->ahead;
-    size_t there = ahead->end - ahead->at;
+    size_t there = min_size(ahead->end - ahead->at, sizeof(*wire));
+    size_t more = sizeof(*wire) - there;
     ssize_t n = 0;
 
-    if (there < sizeof(*wire))
-        n = recv(in->conn->fd, (char *)wire + there, sizeof(*wire) - there,
+    if (more)
+        n = recv(in->conn->fd, (char *)wire + there, more,
                  MSG_PEEK | MSG_DONTWAIT);
-    else
-        there = sizeof(*wire);
+    if (more && n <= 0)
+        return tcp_has_ended(n) ? -1 : 0;
     if (there)
         memcpy(wire, ahead->bytes + ahead->at, there);
-    return there + (size_t)(n > 0 ? n : 0) == sizeof(*wire);
+    return (size_t)n == more;
 }
 
 int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in)

@@ -132,9 +132,9 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
 
 /* ---- receiving ----------------------------------------------------------- */
 
-static void lose_changed(struct tcp *tcp, struct tcp_lane *in)
+void tcp__lose_changed(struct tcp *tcp, const struct tcp_conn *conn)
 {
-    tcp__lose(tcp, in->conn, COLL_ERR_PEER,
+    tcp__lose(tcp, conn, COLL_ERR_PEER,
               "sent what did not come as it was: somebody on the way has "
               "changed it");
 }
@@ -151,7 +151,7 @@ static void open_head(struct tcp *tcp, struct tcp_lane *in)
 {
     if (coll__seal_take(&in->crypt->seal, &in->wire, in->crypt->records,
                         sizeof(in->wire))) {
-        lose_changed(tcp, in);
+        tcp__lose_changed(tcp, in->conn);
         return;
     }
     in->n_wire = sizeof(in->wire);
@@ -172,7 +172,7 @@ static void open_piece(struct tcp *tcp, struct tcp_lane *in)
         xfer->reduce ? (char *)tcp->bounce : (char *)xfer->buf + xfer->done;
 
     if (n && coll__seal_take(&crypt->seal, to, crypt->records + crypt->at, n)) {
-        lose_changed(tcp, in);
+        tcp__lose_changed(tcp, in->conn);
         return;
     }
     crypt->at = crypt->end = 0;
@@ -225,17 +225,23 @@ int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
     return moved;
 }
 
-int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire)
+int tcp__peek_sealed(struct tcp_lane *in, struct tcp_wire *wire)
 {
     unsigned char record[TCP_HEAD_RECORD];
     struct coll__seal seal;
-    int is_well;
+    int is_changed;
+    ssize_t n;
 
-    if (in->crypt->end || recv(in->conn->fd, record, sizeof(record),
-                               MSG_PEEK | MSG_DONTWAIT) != sizeof(record))
+    if (in->crypt->end)
+        return 0;
+    n = recv(in->conn->fd, record, sizeof(record), MSG_PEEK | MSG_DONTWAIT);
+    if (n <= 0)
+        return tcp_has_ended(n) ? -1 : 0;
+    if (n < (ssize_t)sizeof(record))
         return 0;
     seal = in->crypt->seal;
-    is_well = !coll__seal_take(&seal, wire, record, sizeof(*wire));
+    is_changed = coll__seal_take(&seal, wire, record, sizeof(*wire));
     coll__auth_wipe(&seal, sizeof(seal));
-    return is_well;
+    errno = EBADMSG;
+    return is_changed ? -1 : 1;
 }
