@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/tcp_recv.c \
 	%D%/tcp_seal.c \
 	%D%/tcp_send.c \
+	%D%/tcp_share.c \
 	%D%/transport.h \
 	%D%/ucx.c \
 	%D%/ucx_context.c \

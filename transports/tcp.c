@@ -60,6 +60,20 @@ void tcp__limit_flight(struct tcp_conn *conn)
             coll__net_limit_flight(conn->fd) ? ASK_RTT : conn->n_asked + 1;
 }
 
+/* Return what to send on the channel's connection: the message, or the head of a message
+ * that rails share. */
+static struct coll__xfer *prepare_long(struct tcp *tcp, struct tcp_conn *conn,
+                                       struct coll__xfer *xfer)
+{
+    struct coll__xfer *head = NULL;
+
+    if (xfer->len >= tcp->rails.from && conn)
+        head = tcp__share(tcp, conn, xfer);
+    if (!head && xfer->len > LONG && conn)
+        tcp__limit_flight(conn);
+    return head ? head : xfer;
+}
+
 static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
@@ -67,6 +81,8 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
     size_t bytes = 0;
 
     xfer->done = 0;
+    if (xfer->len >= TCP_SHARED_LEAST)
+        xfer = prepare_long(tcp, conn, xfer);
     if (!enlist(tcp, conn ? &conn->out : NULL, &tcp->sending[xfer->channel],
                 xfer))
         return;
@@ -74,8 +90,6 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
         tcp__connect(tcp, conn);
         return;
     }
-    if (xfer->len > LONG)
-        tcp__limit_flight(conn);
     tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
 }
 
@@ -138,7 +152,8 @@ static void trust(struct tcp_active *active)
 /* End early acknowledgements, so that epoll reports every byte. */
 static void end_early_acks(struct tcp *tcp)
 {
-    for (int i = 0; i < COLL__CHANNELS * tcp->base.size && tcp->n_early; i++)
+    for (int i = 0; i < tcp->rails.n_lines * tcp->base.size && tcp->n_early;
+         i++)
         if (tcp->conns[i])
             tcp__ack_early(tcp, &tcp->conns[i]->in, 0);
 }
@@ -206,6 +221,8 @@ static int tcp_poll(struct coll__tp *tp)
         moved += round_of(tcp, &tcp->receiving[c], 0, most);
         moved += round_of(tcp, &tcp->sending[c], 1, most);
     }
+    if (tcp->rails.n_shared)
+        moved += tcp__move_shared(tcp);
     return moved ? moved : tcp__look(tcp);
 }
 
@@ -239,6 +256,7 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
     if ((in->crypt ? tcp__peek_sealed : tcp__peek)(in, &wire) != 1)
         return 0;
     *sig = wire.sig;
+    sig->collective &= (uint8_t)~TCP_SHARED;
     return 1;
 }
 

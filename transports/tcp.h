@@ -28,9 +28,9 @@
  * arrived, or that rank has ended, which another call will show.
  *
  * If several equal interfaces join two hosts, in networks of their own, connections take
- * turns: each rank of a host, and each of its channels, uses one of them.  So the ranks
- * of a host together use the bandwidth of all interfaces, and one rank does so with
- * several operations at once.  One message uses one interface.
+ * turns: each rank of a host, and each of its channels, uses one of them.  A long message
+ * uses all of them: its channel's connection announces it, and rails, connections of this
+ * channel by one interface each, share its bytes (tcp_share.c).
  *
  * Threads: the communicator's thread owns everything except two members.  `arrived`: the
  * reactor adds to it, and the communicator's thread takes the whole list (release,
@@ -51,7 +51,15 @@
 #define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
 #define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to this length are short */
 #define TCP_UNREAD (128 << 10)      /* bytes; see `is_acked_early` */
-#define TCP_FEW 4 /* up to so many lanes are tried without epoll */
+#define TCP_FEW 4   /* up to so many lanes are tried without epoll */
+#define TCP_RAILS 8 /* most rails of a channel */
+#define TCP_SHARED_LEAST                                                       \
+    ((size_t)16 << 10) /* bytes; shorter messages have no rails */
+#define TCP_SET_LEAST ((size_t)128 << 10) /* if the limit tcp_rails is set */
+
+/* In a signature's `collective`: the header announces a message whose bytes come by
+ * rails. */
+#define TCP_SHARED 0x80
 
 struct tcp_wire {
     struct coll__signature sig;
@@ -68,6 +76,7 @@ struct tcp_card {
     int32_t n_alike; /* how many of the first addresses are equal:
                       * coll__net_count_alike() */
     int32_t seat;    /* among the ranks of its host */
+    int32_t n_rails; /* of each channel, that it lets in */
     struct coll__addr addrs[COLL__MAX_ADDRS];
 };
 
@@ -87,6 +96,8 @@ struct tcp_crypt {
     unsigned char records[TCP_HEAD_RECORD + 2 * TCP_RECORD];
 };
 
+struct tcp_share;
+
 /* One end of a lane. */
 struct tcp_lane {
     struct tcp_conn *conn; /* whose direction it is */
@@ -103,6 +114,9 @@ struct tcp_lane {
      * to TCP_UNREAD bytes.  Meanwhile epoll does not report fewer bytes than these, so
      * this ends before any thread depends on epoll. */
     int is_acked_early;
+    /* Receiver: the header of a message of this length or longer is read alone, since the
+     * bytes behind it may be the next message's; SIZE_MAX: of none. */
+    size_t apart_from;
     /* Receiver: the beginning of an element that is to be reduced. */
     unsigned char part[TCP_GRAIN];
     size_t n_part;
@@ -125,11 +139,14 @@ enum tcp_state {
 /* One end of the connection with a rank on a channel. */
 struct tcp_conn {
     struct tcp *tcp;
-    int rank, channel; /* of the other end */
+    int rank;          /* of the other end */
+    int channel;       /* or the number of a rail: tcp_rail() */
     int fd;            /* from TCP_ASKING on; else -1 */
     enum tcp_state state;
     struct tcp_lane out, in;
     int n_asked; /* calls of coll__net_limit_flight() */
+    struct tcp_share
+        *share; /* its messages with rails; NULL before the first one */
 
     /* While it is made. */
     struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order in which this connection
@@ -146,10 +163,50 @@ struct tcp_arrival {
     unsigned char session[COLL__SECRET_BYTES];
 };
 
-/* The lanes of a channel and direction that have transfers. */
+/* A message that rails share. */
+struct tcp_shared {
+    struct tcp_shared *next, **list; /* `list` is the one that it is in */
+    struct coll__xfer *whole;
+    struct coll__xfer head; /* sender: announces it, without its bytes */
+    uint64_t number;        /* among those of its direction */
+    size_t piece;           /* sender: bytes of each piece but the last */
+    size_t at;              /* sender: offset of the next piece */
+    size_t left;            /* bytes of pieces that have not ended */
+};
+
+/* The messages with rails of a channel to and from a rank. */
+struct tcp_share {
+    struct tcp_share *next;
+    struct tcp_conn *conn; /* the channel's */
+    int n_rails; /* for sending; less than 2: this rank sends by none */
+    uint64_t n_sent, n_taken;
+    struct tcp_shared *sending, *receiving; /* the earliest first */
+    /* The piece that each rail moves; owner: its struct tcp_shared, or NULL: none. */
+    struct coll__xfer out[TCP_RAILS], in[TCP_RAILS];
+};
+
+/* The lanes of a channel and direction that have transfers, and those of its rails. */
 struct tcp_active {
-    struct tcp_lane **lanes; /* [size] */
+    struct tcp_lane **lanes; /* [(1 + n_rails) * size] */
     int n, next;
+};
+
+/* What connections come to: one for each channel and rail. */
+struct tcp_gates {
+    struct coll__gate all[COLL__CHANNELS * (1 + TCP_RAILS)];
+    int n;
+};
+
+/* The rails of all channels, and the messages that they share. */
+struct tcp_rails {
+    int n;       /* of each channel, that this rank lets in; 0: none */
+    int n_lines; /* channels, and rails of all channels */
+    int are_set; /* the limit tcp_rails says how many */
+    size_t from; /* messages of this length and longer are sent by rails */
+    struct tcp_share *shares; /* all of them */
+    struct tcp_shared *spare;
+    struct coll__ended parts; /* heads and pieces that have ended */
+    int n_shared;             /* messages under way */
 };
 
 struct tcp {
@@ -161,15 +218,16 @@ struct tcp {
     int *lost;                   /* [size]: a status, once it is lost */
     struct tcp_card *cards;      /* [size] */
     unsigned char secret[COLL__SECRET_BYTES];
-    struct coll__gate gates[COLL__CHANNELS];
-    int has_reactor, has_gates;
+    struct tcp_gates gates;
+    int has_reactor;
     int events; /* an epoll of all connections, edge-triggered */
 
-    struct tcp_conn **conns; /* [COLL__CHANNELS * size], NULL until used */
-    /* [COLL__CHANNELS * size], for higher ranks: which of the two makes the connection */
+    struct tcp_conn **conns; /* [n_lines * size], NULL until used */
+    /* [n_lines * size], for higher ranks: which of the two makes the connection */
     _Atomic(unsigned char) *callers;
+    struct tcp_rails rails;
     struct tcp_active sending[COLL__CHANNELS], receiving[COLL__CHANNELS];
-    int n_active;          /* in all of these */
+    int n_active;          /* in all of these, and messages that rails share */
     int n_early;           /* lanes that are acknowledged early */
     int n_calling;         /* connections that are being made by this rank */
     int is_armed;          /* the next poll() asks epoll */
@@ -281,6 +339,39 @@ static inline int tcp_has_ended(ssize_t n)
 
 /* Lose the rank because received bytes are not those that were sent. */
 void tcp__lose_changed(struct tcp *tcp, const struct tcp_conn *conn);
+
+/* ---- tcp_share.c --------------------------------------------------------- */
+
+/* Return the number of a channel's rail, from 0 on, in place of a channel. */
+static inline int tcp_rail(int channel, int rail)
+{
+    return channel + COLL__CHANNELS * (1 + rail);
+}
+
+/* Begin to send a message by rails.  Returns the head to send in its place; or NULL, and
+ * nothing has changed: the message has no rails. */
+struct coll__xfer *tcp__share(struct tcp *tcp, struct tcp_conn *conn,
+                              struct coll__xfer *whole);
+
+/* Does the header of the lane's first receive, which does not fit it, announce that its
+ * message comes by rails?  Then take the receive out of the lane. */
+int tcp__take_shared(struct tcp *tcp, struct tcp_lane *in);
+
+/* Give pieces to idle rails, and end the messages whose pieces have ended.  Returns how
+ * much was done. */
+int tcp__move_shared(struct tcp *tcp);
+
+/* End all messages by rails to and from a rank, whose lanes have ended. */
+void tcp__end_shared(struct tcp *tcp, int rank, int status);
+
+/* Free everything, and end nothing. */
+void tcp__free_shares(struct tcp *tcp);
+
+/* Is the first receive's header to be read alone now? */
+static inline int tcp_reads_head_alone(const struct tcp_lane *in)
+{
+    return in->first->len >= in->apart_from && in->n_wire < sizeof(in->wire);
+}
 
 /* Take the first transfer out of a lane. */
 static inline struct coll__xfer *tcp_take_first(struct tcp_lane *lane)

@@ -182,14 +182,15 @@ int tcp__count_ways(const struct tcp_card *card)
 }
 
 /* List all of the other rank's addresses.  If there are several equal networks, the
- * first one to try is chosen by the channel and by the lower rank's number on its host,
- * whichever rank calls. */
+ * first one to try is chosen by the channel, by the rail and by the lower rank's number on
+ * its host, whichever rank calls. */
 static void choose_way(const struct tcp *tcp, struct tcp_conn *conn)
 {
     const struct tcp_card *card = &tcp->cards[conn->rank];
     int lower = min_int(conn->rank, tcp->base.rank);
     int n = tcp__count_ways(card);
-    int turn = tcp->cards[lower].seat % n + conn->channel;
+    int turn = tcp->cards[lower].seat % n + conn->channel % COLL__CHANNELS +
+               conn->channel / COLL__CHANNELS;
 
     for (int i = 0; i < card->n_addrs; i++)
         conn->addrs[i] = card->addrs[i < n ? (turn + i) % n : i];

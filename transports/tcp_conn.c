@@ -36,6 +36,10 @@ struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel)
     conn->out.last = &conn->out.first;
     conn->in.last = &conn->in.first;
     conn->out.status = conn->in.status = tcp->lost[rank];
+    conn->in.apart_from =
+        tcp->rails.n && !tcp->is_near[rank] && channel < COLL__CHANNELS
+            ? TCP_SHARED_LEAST
+            : SIZE_MAX;
     *at = conn;
     return conn;
 }
@@ -62,7 +66,7 @@ void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
     tcp->lost[rank] = status;
     if (!tcp->failure || !atomic_load(tcp->failure)) /* else it is no news */
         log_error("tcp", "rank %d %s", rank, why);
-    for (int c = 0; c < COLL__CHANNELS; c++) {
+    for (int c = 0; c < tcp->rails.n_lines; c++) {
         struct tcp_conn *other =
             tcp->conns[coll__lane(c, rank, tcp->base.size)];
 
@@ -72,6 +76,7 @@ void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
         end_lane(&other->out, status);
         end_lane(&other->in, status);
     }
+    tcp__end_shared(tcp, rank, status);
 }
 
 void tcp__broken(struct tcp *tcp, const struct tcp_conn *conn, int err)

@@ -10,13 +10,16 @@
 #include <sys/uio.h>
 
 /* Return where to receive the message's bytes: in its buffer or, if they are reduced, in
- * tcp->bounce after the part of an element that came before. */
+ * tcp->bounce after the part of an element that came before.  Before the header of a
+ * message that may be shared, that is nowhere. */
 static struct iovec body_of(const struct tcp *tcp, const struct tcp_lane *in,
                             size_t most)
 {
     const struct coll__xfer *xfer = in->first;
     size_t left = xfer->len - xfer->done - in->n_part;
 
+    if (tcp_reads_head_alone(in))
+        return (struct iovec){NULL, 0};
     if (!xfer->reduce)
         return (struct iovec){(char *)xfer->buf + xfer->done,
                               left < most ? left : most};
@@ -62,6 +65,8 @@ static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
     }
     in->n_wire = sizeof(in->wire);
     if (!coll__xfer_fits(xfer, &in->wire.sig, in->wire.len)) {
+        if (tcp__take_shared(tcp, in))
+            return;
         tcp_end_first(in, COLL_ERR_MISMATCH);
         in->status = COLL_ERR_MISMATCH;
         return;

@@ -144,6 +144,8 @@ static size_t record_end(const struct tcp_lane *in)
 {
     size_t n = next_piece(in->first);
 
+    if (tcp_reads_head_alone(in))
+        return TCP_HEAD_RECORD;
     return in->crypt->at + (n ? n + COLL__SEAL_BYTES : 0);
 }
 
@@ -157,6 +159,10 @@ static void open_head(struct tcp *tcp, struct tcp_lane *in)
     in->n_wire = sizeof(in->wire);
     if (coll__xfer_fits(in->first, &in->wire.sig, in->wire.len))
         return;
+    if (tcp__take_shared(tcp, in)) {
+        in->crypt->end = 0;
+        return;
+    }
     tcp_end_first(in, COLL_ERR_MISMATCH);
     in->status = COLL_ERR_MISMATCH;
 }

@@ -34,6 +34,8 @@
     X(OVERTAKE, "overtake", 64 * COLL__KIB, COLL__TIB)                         \
     /* up to this many ranks UCX connects all of them when it is opened */     \
     X(UCX_MESH, "ucx_mesh", 64, 1 << 20)                                       \
+    /* TCP connections for a long message; 0: one for each equal interface */  \
+    X(TCP_RAILS, "tcp_rails", 0, 8)                                            \
     /* a slot between two GPUs, a multiple of 64; 0: chosen by their number */ \
     X(CUDA_SLOT, "cuda_slot", 0, 16 * COLL__MIB)                               \
     /* slots from one rank's GPU to another's, 1 at least */                   \

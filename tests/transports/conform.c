@@ -390,6 +390,7 @@ CASE(what_nobody_takes_holds_up_no_other_channel, .body = conform_pass_by)
 CASE(what_takes_long_is_passed_on_the_first_channel, .body = conform_overtake)
 CASE(random_scripts_end_well, .body = conform_script)
 CASE(two_ranks_share_a_connection_whoever_calls, .body = conform_call)
+CASE(a_long_message_goes_by_all_rails, .body = conform_rails)
 
 /* Check's loop index holds the transport and the number of ranks. */
 static void run_processes_of(int i, struct scenario scenario)
@@ -475,6 +476,19 @@ static void use_regions(void)
 /* Every byte encrypted. */
 static void seal(void) { setenv("COLL_NET_ENCRYPT", "1", 1); }
 
+/* Long messages go by several connections. */
+static void add_rails(void)
+{
+    conform_is_spread = 1;
+    coll__limit_assume(LIMIT_TCP_RAILS, N_RAILS);
+}
+
+static void seal_rails(void)
+{
+    seal();
+    add_rails();
+}
+
 static TCase *cases_of(int transport, const char *case_name,
                        void (*set_up)(void))
 {
@@ -515,6 +529,8 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx") || !strcmp(name, "tcp"))
         add_death_cases(tcase, transport, is_quick);
+    if (set_up == add_rails || set_up == seal_rails)
+        add_case(tcase, a_long_message_goes_by_all_rails, transport, 1);
     if (!strcmp(name, "tcp"))
         add_case(tcase, many_are_heard_behind_long_ones, transport, 1);
     if (!strcmp(name, "tcp"))
@@ -572,8 +588,11 @@ int main(int argc, char **argv)
             suite_add_tcase(suite, cases_of(t, name, NULL));
             if (!strcmp(name, "shm"))
                 suite_add_tcase(suite, cases_of(t, "regions", use_regions));
-            if (!strcmp(name, "tcp"))
-                suite_add_tcase(suite, cases_of(t, "sealed", seal));
+            if (strcmp(name, "tcp") != 0)
+                continue;
+            suite_add_tcase(suite, cases_of(t, "sealed", seal));
+            suite_add_tcase(suite, cases_of(t, "rails", add_rails));
+            suite_add_tcase(suite, cases_of(t, "sealed rails", seal_rails));
         }
     return suite_run(suite);
 }

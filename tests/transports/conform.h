@@ -40,6 +40,9 @@ struct scenario {
     void (*body)(struct rank *rank);
 };
 
+/* Every rank is on a host of its own, whatever the scenario says. */
+extern int conform_is_spread;
+
 /* Run the scenario; ck_abort() when a rank failed, ended badly or hung. */
 void conform_run(const struct scenario *scenario);
 
@@ -145,6 +148,12 @@ void conform_overtake(struct rank *rank);
 /* Two ranks have one connection, whoever calls first; rank->index says who. */
 #define N_CALLERS 3
 void conform_call(struct rank *rank);
+
+/* ---- conform_rails.c ---- */
+
+/* Long messages go by all rails, of which there are N_RAILS. */
+#define N_RAILS 3
+void conform_rails(struct rank *rank);
 
 /* ---- conform_sleep.c ---- */
 

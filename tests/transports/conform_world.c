@@ -23,6 +23,8 @@
 
 #define BOARD 4096 /* bytes of each rank that allgather() moves at once */
 
+int conform_is_spread;
+
 /* In a shared mapping; all but the failure is under lock. */
 struct world {
     struct scenario scenario;
@@ -242,7 +244,7 @@ void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n)
 static void describe_peer(struct rank *rank)
 {
     const struct scenario *scenario = &rank->world->scenario;
-    int spread = scenario->is_spread || conform_far.size;
+    int spread = scenario->is_spread || conform_is_spread || conform_far.size;
     struct coll__peer *peer = &rank->world->peers[rank->me], mine;
 
     *peer = (struct coll__peer){.pid = getpid(),

@@ -12,8 +12,8 @@ endif
 unit_tests += tests/transports/conform
 tests_transports_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_channel.c \
 	%D%/conform_data.c %D%/conform_end.c %D%/conform_far.c %D%/conform_far.h \
-	%D%/conform_script.c %D%/conform_share.c %D%/conform_sleep.c \
-	%D%/conform_world.c
+	%D%/conform_rails.c %D%/conform_script.c %D%/conform_share.c \
+	%D%/conform_sleep.c %D%/conform_world.c
 tests_transports_conform_CFLAGS = $(check_cflags)
 tests_transports_conform_LDADD = $(check_lib)
 unit_tests += tests/transports/test_shm

@@ -13,7 +13,7 @@
 #define RANKS 3
 
 /* What the card of the last rank is made to be. */
-enum kind { ALIKE, SWAPPED, FAILED, TOO_MANY, TOO_ALIKE };
+enum kind { ALIKE, SWAPPED, FAILED, TOO_MANY, TOO_ALIKE, TOO_MANY_RAILS };
 
 static int gather(void *arg, const void *in, size_t len, void *out)
 {
@@ -33,6 +33,8 @@ static int gather(void *arg, const void *in, size_t len, void *out)
         other->n_addrs = COLL__MAX_ADDRS + 1;
     if (kind == TOO_ALIKE)
         other->n_alike = other->n_addrs + 1;
+    if (kind == TOO_MANY_RAILS)
+        other->n_rails = TCP_RAILS + 1;
     return COLL_OK;
 }
 
@@ -47,6 +49,7 @@ static const struct {
     [FAILED] = {COLL_ERR_SYSTEM, "rank 2 cannot be connected"},
     [TOO_MANY] = {COLL_ERR_INTERNAL, ""},
     [TOO_ALIKE] = {COLL_ERR_INTERNAL, ""},
+    [TOO_MANY_RAILS] = {COLL_ERR_INTERNAL, ""},
 };
 
 /* _i: the kind.  All three are on one host, so that only the loopback is asked. */
