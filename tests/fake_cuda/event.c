@@ -70,6 +70,16 @@ static struct record *last_of(struct event *e)
     return r;
 }
 
+struct record *event_record(struct event *e)
+{
+    if (e->last)
+        record_drop(e->last);
+    e->capture_id = 0;
+    e->last = record_new(e);
+    e->last->n_users++;
+    return e->last;
+}
+
 struct record *event_last(struct event *e)
 {
     struct record *r = last_of(e);
@@ -166,8 +176,25 @@ CUresult cuEventDestroy(CUevent handle)
 
 /* ---- used ---------------------------------------------------------------- */
 
-/* DA cuEventRecord: event and stream are of one context, else INVALID_HANDLE. */
-static CUresult record(const char *entry, CUevent handle, CUstream stream)
+/* In a capture the event stands for what is before it; or with EXTERNAL it is recorded by
+ * a node, at each launch. */
+static CUresult record_captured(struct stream *s, struct event *e,
+                                unsigned flags)
+{
+    struct work w = {.kind = W_RECORD, .outside = e};
+
+    if (s->capture->is_invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (flags == CU_EVENT_RECORD_EXTERNAL)
+        return capture_put(s, &w);
+    capture_record(s, e);
+    return CUDA_SUCCESS;
+}
+
+/* DA cuEventRecord: event and stream are of one context, else INVALID_HANDLE.  EXTERNAL
+ * outside of a capture is taken to be what it is for cuStreamWaitEvent. */
+static CUresult record(const char *entry, CUevent handle, CUstream stream,
+                       unsigned flags)
 {
     struct work w = {.kind = W_RECORD};
     struct stream *s;
@@ -182,33 +209,24 @@ static CUresult record(const char *entry, CUevent handle, CUstream stream)
     rc = stream_check(s);
     if (rc)
         return fake_leave(rc);
-    if (s->capture) {
-        if (s->capture->is_invalid)
-            return fake_leave(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-        capture_record(s, e);
-        return fake_leave(CUDA_SUCCESS);
-    }
-    e->capture_id = 0;
-    if (e->last)
-        record_drop(e->last);
-    e->last = record_new(e);
-    e->last->n_users++;
-    w.record = e->last;
+    if (s->capture)
+        return fake_leave(record_captured(s, e, flags));
+    if (flags)
+        return fake_leave(CUDA_ERROR_ILLEGAL_STATE);
+    w.record = event_record(e);
     return fake_leave(stream_put(s, &w));
 }
 
 CUresult cuEventRecord(CUevent handle, CUstream stream)
 {
-    return record("cuEventRecord", handle, stream);
+    return record("cuEventRecord", handle, stream, 0);
 }
 
-/* An external record, a node of a graph, is left out. */
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned flags)
 {
-    if (flags)
-        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_NOT_SUPPORTED
-                                                 : CUDA_ERROR_INVALID_VALUE;
-    return record("cuEventRecordWithFlags", handle, stream);
+    return flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL
+               ? CUDA_ERROR_INVALID_VALUE
+               : record("cuEventRecordWithFlags", handle, stream, flags);
 }
 
 /* PG, "Prohibited and Unhandled Operations": a captured event is CAPTURED_EVENT and
@@ -262,7 +280,8 @@ CUresult cuEventSynchronize(CUevent handle)
 }
 
 /* DA cuEventElapsedTime: INVALID_HANDLE without timing or a record, NOT_READY before
- * both are done. */
+ * both are done.  One that was captured, and not as EXTERNAL, is INVALID_VALUE
+ * (github.com/NVIDIA/warp, issue 983). */
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 {
     struct event *a, *b;
@@ -274,6 +293,8 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
     if (a->flags & CU_EVENT_DISABLE_TIMING ||
         b->flags & CU_EVENT_DISABLE_TIMING || !a->last || !b->last)
         return fake_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (a->capture_id || b->capture_id)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
     if (!record_is_done(a->last) || !record_is_done(b->last))
         return fake_leave(CUDA_ERROR_NOT_READY);
     *ms = (float)((b->last->at - a->last->at) * 1e3);

@@ -148,7 +148,8 @@ enum work_kind {
 /* What an operation does.  Addresses are as the caller gave them. */
 struct work {
     enum work_kind kind;
-    struct event *outside; /* W_WAIT of a graph: waited for at each launch */
+    /* W_WAIT, W_RECORD of a graph: waited for, or recorded, at each launch */
+    struct event *outside;
     union {
         struct {
             CUdeviceptr dst, src;
@@ -176,7 +177,8 @@ struct work {
             CUstream stream;
             void *arg;
         } host;
-        struct record *record; /* W_RECORD, W_WAIT; NULL: never recorded */
+        struct record *record; /* W_RECORD, W_WAIT; NULL: never recorded, or of
+                                * a graph that is not launched */
         struct run *run;       /* W_LAUNCH */
         struct {
             uint64_t id; /* of the region */
@@ -310,8 +312,10 @@ struct event {
     struct set *frontier;
 };
 
-/* The event's last record, for one more user; NULL when there is none. */
+/* The event's last record, or a new one, for one more user; last: NULL when there is
+ * none. */
 struct record *event_last(struct event *e);
+struct record *event_record(struct event *e);
 
 void record_drop(struct record *r);
 int record_is_done(const struct record *r);

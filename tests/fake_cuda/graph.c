@@ -123,6 +123,16 @@ static int is_ready(const struct graph *g, const struct progress *p, int i)
     return 1;
 }
 
+/* Who waits for the event, a stream or a thread, goes on. */
+static void pass_record(struct record *r)
+{
+    pthread_mutex_lock(fake_lock());
+    record_end(r);
+    queue_kick();
+    fake_changed();
+    pthread_mutex_unlock(fake_lock());
+}
+
 /* One node as far as it goes; a wait that does not pass lets others go first. */
 static int go_on(struct node *node, struct progress *p, struct stream *s,
                  CUresult *rc)
@@ -135,6 +145,10 @@ static int go_on(struct node *node, struct progress *p, struct stream *s,
         return 0;
     if (w->kind == W_WAIT)
         return 1;
+    if (w->kind == W_RECORD) {
+        pass_record(w->record);
+        return 1;
+    }
     *rc = work_run(w, s);
     return 1;
 }
@@ -187,17 +201,18 @@ void run_end(struct run *run)
     free(run);
 }
 
-/* Events from outside are waited for as they are now. */
+/* Events from outside are waited for as they are now, and recorded anew. */
 static void look_outside(struct graph *g)
 {
     for (int i = 0; i < g->n; i++) {
         struct work *w = &g->nodes[i]->work;
 
-        if (w->kind != W_WAIT)
+        if (w->kind != W_WAIT && w->kind != W_RECORD)
             continue;
         if (!w->outside->object.is_alive)
             fake_misuse("cuGraphLaunch", "event", w->outside);
-        w->record = event_last(w->outside);
+        w->record = w->kind == W_WAIT ? event_last(w->outside)
+                                      : event_record(w->outside);
     }
 }
 
@@ -315,6 +330,7 @@ CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
         [W_MEMOPS] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
         [W_HOST] = CU_GRAPH_NODE_TYPE_HOST,
         [W_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+        [W_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
         [W_ALLOC] = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
         [W_FREE] = CU_GRAPH_NODE_TYPE_MEM_FREE};
     struct node *node;

@@ -192,6 +192,46 @@ START_TEST(an_event_from_outside_is_waited_for_at_each_launch)
 }
 END_TEST
 
+START_TEST(an_external_event_is_recorded_at_each_launch)
+{
+    const unsigned external = CU_EVENT_RECORD_EXTERNAL;
+    _Atomic uint32_t *words;
+    CUgraphExec exec;
+    CUevent e[2], inside;
+    CUstream s;
+    float ms = -1;
+
+    fake_start();
+    words = fake_words(1);
+    for (int i = 0; i < 2; i++)
+        OK(cu.EventCreate(&e[i], 0));
+    OK(cu.EventCreate(&inside, 0));
+    s = fake_stream();
+    OK(cu.EventRecord(inside, s));
+    IS(ILLEGAL_STATE, cu.EventRecordWithFlags(e[0], s, external));
+    IS(INVALID_VALUE, cu.EventRecordWithFlags(e[0], s, 2));
+    OK(cu.StreamBeginCapture(s, GLOBAL));
+    OK(cu.EventRecord(inside, s));
+    OK(cu.EventRecordWithFlags(e[0], s, external));
+    OK(cu.StreamWaitValue32(s, AT(words), 1, EQ));
+    OK(cu.EventRecordWithFlags(e[1], s, external));
+    exec = finish(s);
+    IS(INVALID_HANDLE, cu.EventElapsedTime(&ms, e[0], e[1]));
+    for (int i = 0; i < 3; i++) {
+        atomic_store(words, 0);
+        OK(cu.GraphLaunch(exec, s));
+        OK(cu.EventSynchronize(e[0]));
+        IS(NOT_READY, cu.EventQuery(e[1]));
+        IS(NOT_READY, cu.EventElapsedTime(&ms, e[0], e[1]));
+        atomic_store(words, 1);
+        OK(cu.StreamSynchronize(s));
+        OK(cu.EventElapsedTime(&ms, e[0], e[1]));
+        ck_assert(ms >= 0);
+    }
+    IS(INVALID_VALUE, cu.EventElapsedTime(&ms, inside, e[1]));
+}
+END_TEST
+
 /* ---- what a capture forbids ---------------------------------------------- */
 
 static void spoilt(CUstream s)
@@ -310,6 +350,7 @@ int main(void)
     tcase_add_test(tc, only_dependencies_order_a_graph);
     tcase_add_test(tc, launches_of_one_graph_follow_each_other);
     tcase_add_test(tc, an_event_from_outside_is_waited_for_at_each_launch);
+    tcase_add_test(tc, an_external_event_is_recorded_at_each_launch);
     tcase_add_test(tc, unsafe_calls_end_a_capture);
     tcase_add_test(tc, other_threads_are_free_of_a_capture_that_is_not_global);
     tcase_add_test(tc, the_legacy_stream_is_forbidden_beside_a_blocking_one);

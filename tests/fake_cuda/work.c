@@ -62,8 +62,10 @@ void work_fini(struct work *w)
         free(w->memops.ops);
         break;
     case W_RECORD:
-        record_end(w->record);
-        record_drop(w->record);
+        if (w->record && !record_is_done(w->record))
+            record_end(w->record);
+        if (w->record)
+            record_drop(w->record);
         break;
     case W_WAIT:
         if (w->record)

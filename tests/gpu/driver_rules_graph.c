@@ -284,6 +284,39 @@ static void in_capture(void)
               cu.StreamEndCapture(s, &graph));
 }
 
+/* What a program does to know when the parts of a graph begin and end. */
+static void timed_records(void)
+{
+    CUgraphExec exec;
+    CUevent e[2];
+    struct words w;
+    CUgraph graph;
+    CUstream s;
+    float ms = -1;
+
+    start();
+    w = new_words(1);
+    for (int i = 0; i < 2; i++)
+        MUST(cu.EventCreate(&e[i], CU_EVENT_DEFAULT));
+    s = new_stream();
+    REFUSED(cu.EventRecordWithFlags(e[0], s, CU_EVENT_RECORD_EXTERNAL));
+    s = capturing();
+    GOOD(cu.EventRecordWithFlags(e[0], s, CU_EVENT_RECORD_EXTERNAL));
+    MUST(cu.StreamWaitValue32(s, w.dev, 1, CU_STREAM_WAIT_VALUE_EQ));
+    GOOD(cu.EventRecordWithFlags(e[1], s, CU_EVENT_RECORD_EXTERNAL));
+    exec = finish(s, &graph);
+    for (int i = 0; i < 2; i++) {
+        w.host[0] = 0;
+        GOOD(cu.GraphLaunch(exec, s));
+        GOOD(cu.EventSynchronize(e[0]));
+        WANT(NOT_READY, cu.EventElapsedTime(&ms, e[0], e[1]));
+        w.host[0] = 1;
+        GOOD(cu.StreamSynchronize(s));
+        GOOD(cu.EventElapsedTime(&ms, e[0], e[1]));
+        want_number("times below 0", 0, ms < 0);
+    }
+}
+
 #define AREA "graph"
 static const struct rule rules[] = {
     {AREA, "replay_1000", "PG 'CUDA Graphs'; DA cuGraphAddBatchMemOpNode",
@@ -303,5 +336,8 @@ static const struct rule rules[] = {
      "a running executable can be destroyed", destroy_running},
     {AREA, "in_capture", "DA cuGraphLaunch", "a launch cannot be captured",
      in_capture},
+    {AREA, "timed_records", "DA cuEventRecordWithFlags",
+     "a graph records external events anew at each launch, with their times",
+     timed_records},
 };
 const struct rule_file rules_graph = {rules, ARRAY_LEN(rules), NULL, 0};

@@ -34,7 +34,8 @@
     X(MemsetD8Async) X(MemsetD32Async) X(StreamCreate) X(StreamDestroy)       \
     X(StreamQuery) X(StreamSynchronize) X(StreamWaitEvent)                    \
     X(StreamAddCallback) X(LaunchHostFunc) X(EventCreate) X(EventDestroy)     \
-    X(EventRecord) X(EventQuery) X(EventSynchronize) X(EventElapsedTime)      \
+    X(EventRecord) X(EventRecordWithFlags) X(EventQuery)                      \
+    X(EventSynchronize) X(EventElapsedTime)                                   \
     X(StreamWaitValue32) X(StreamWriteValue32) X(StreamWaitValue64)           \
     X(StreamWriteValue64) X(StreamBatchMemOp) X(IpcGetMemHandle)              \
     X(IpcOpenMemHandle) X(IpcCloseMemHandle) X(IpcGetEventHandle)             \
