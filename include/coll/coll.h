@@ -376,10 +376,31 @@ int coll_transport_list(size_t index, struct coll_transport_info *info);
  * Errors:    None.
  * Threads:   Any.  Spans that overlap in a row are drawn in rows of their own.
  * Cost:      A load and a branch without a timeline; else a lock and a write.
- * See:       coll-variables(7).
+ * See:       coll_timeline_add(3), coll-variables(7).
  */
 double coll_timeline_begin(void);
 void coll_timeline_end(const char *row, const char *what, double begin);
+
+/* Mark a span that is over in the file of COLL_TIMELINE.
+ *
+ * It is for work whose times the program learns afterwards, such as that of a
+ * GPU:
+ *
+ *     coll_timeline_add("FORWARD", "layer 1", begin, begin + 0.0021);
+ *
+ * Shapes:    row and what are as in coll_timeline_end().  begin and end are
+ *            times of the monotonic clock in seconds, as coll_timeline_begin()
+ *            returns them; end is not before begin.
+ * Result:    None.  Without a timeline, the function does nothing.
+ * Ownership: row and what are copied.
+ * Errors:    None.
+ * Threads:   Any.  A span that begins before the end of the span that was last
+ *            added to its row is drawn in a row of its own.
+ * Cost:      A load and a branch without a timeline; else a lock and a write.
+ * See:       coll_timeline_begin(3), coll-variables(7).
+ */
+void coll_timeline_add(const char *row, const char *what, double begin,
+                       double end);
 
 /* The forms in which coll_topo_export() describes a machine. */
 enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };

@@ -226,11 +226,15 @@ double coll_timeline_begin(void)
 
 void coll_timeline_end(const char *row, const char *what, double begin)
 {
-    double end;
+    if (begin && has(TRACE_TIMELINE))
+        coll_timeline_add(row, what, begin, coll__now());
+}
 
-    if (!begin || !has(TRACE_TIMELINE) || !row || !what)
+void coll_timeline_add(const char *row, const char *what, double begin,
+                       double end)
+{
+    if (!has(TRACE_TIMELINE) || !row || !what || !(begin <= end))
         return;
-    end = coll__now();
     coll__lock(&lock);
     if (has(TRACE_TIMELINE) && coll__timeline_span(row, what, begin, end))
         stop(TRACE_TIMELINE, "COLL_TIMELINE", errno);

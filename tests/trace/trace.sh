@@ -41,9 +41,11 @@ row18_timeline() {
     grep -q "^allreduces 500 " out || fail "not 500 allreduces in the timeline"
     for text in '"name": "ALLREDUCE"' '"name": "COLL_ALLREDUCE"' \
         '"name": "FORWARD"' '"dtype": "float32", "shape": "\[1000\]"' \
-        'start_time_since_epoch_in_micros' '"sort_index": 1' '"user_tag": 6}'; do
+        'start_time_since_epoch_in_micros' '"sort_index": 1' '"user_tag": 6}' \
+        '"name": "PAST"' '"name": "one"' '"name": "PAST (2)"' '"name": "two"'; do
         grep -q "$text" t.json || fail "no $text in the timeline"
     done
+    ! grep -q never t.json || fail "a span that ends before it begins"
     ! grep -q CHILD t.json || fail "a child's span is in its parent's file"
     # The two tell the same time; the timeline's is cut to microseconds.
     profiled=$(awk '$1 == "coll_allreduce" && $2 == 500 {print $4}' \

@@ -82,6 +82,15 @@ static void messages(struct coll_comm *comm)
     must(coll_group_end());
 }
 
+/* Spans of the past; the second begins before the first has ended, and the third ends
+ * before it has begun. */
+static void mark_past(double begin)
+{
+    coll_timeline_add("PAST", "one", begin, begin + 2e-6);
+    coll_timeline_add("PAST", "two", begin + 1e-6, begin + 3e-6);
+    coll_timeline_add("PAST", "never", begin + 4e-6, begin);
+}
+
 static void *mark(void *name)
 {
     for (int i = 0; i < 20; i++) {
@@ -131,6 +140,7 @@ static void run(long n)
     }
     if (coll_comm_rank(comm) == 0)
         printf("outside %.9f\n", coll__now() - start);
+    mark_past(start);
     overlap(comm);
     messages(comm);
     must(coll_barrier(comm, NULL));
