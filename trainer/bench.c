@@ -3,9 +3,9 @@
  * ends a step before the others. */
 #include "trainer/bench.h"
 #include "trainer/args.h"
+#include "trainer/clock.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
-#include "trainer/phase.h"
 #include "trainer/report.h"
 #include "trainer/stop.h"
 #include "trainer/train.h"
@@ -67,13 +67,13 @@ static int measure(struct trainer *t, int is_spoken, double *rates, size_t *n)
     if (is_spoken && !t->stop)
         printf("Running benchmark...\n");
     for (; *n < a->num_iters && !t->stop; ++*n) {
-        double begin = phase_begin();
+        double begin = now();
 
         if (trainer_repeat(t, a->num_batches_per_iter))
             return -1;
         if (t->stop)
             break;
-        rates[*n] = images / (phase_begin() - begin);
+        rates[*n] = images / (now() - begin);
         if (is_spoken)
             printf("Iter #%zu: %.1f img/sec per CPU\n", *n, rates[*n]);
     }

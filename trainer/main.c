@@ -11,6 +11,7 @@
 #include "trainer/args.h"
 #include "trainer/bench.h"
 #include "trainer/build.h"
+#include "trainer/clock.h"
 #include "trainer/ddp.h"
 #include "trainer/device.h"
 #include "trainer/error.h"
@@ -75,14 +76,14 @@ static int change_ranks(struct trainer *t, struct report *r,
                         int (*change)(struct trainer *))
 {
     struct ddp *d = t->ddp;
-    double begin = phase_begin();
+    double begin = now();
     int before = d->size, st = change(t);
 
     if (!st && t->rescue.is_training && d->rank == 0 && !r->is_speaker)
         st = report_take_over(r) || trainer_take_over(t) ? -1 : 0;
     if (all_well(d, st) || all_well(d, report_share(r)))
         return -1;
-    report_ranks(r, before, phase_begin() - begin);
+    report_ranks(r, before, now() - begin);
     return 0;
 }
 
