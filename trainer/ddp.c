@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ddp.c - buckets of gradients, and the few words that ranks exchange. */
 #include "trainer/ddp.h"
-#include "trainer/clock.h"
 #include "coll/coll.h"
 #include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
+#include "trainer/phase.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -215,38 +215,54 @@ int ddp_open_buckets(struct ddp *d)
     return 0;
 }
 
-/* Start a request that sees all that the device was given before. */
-static int start_request(struct ddp *d, struct coll_request *request)
+/* Start a request of bucket i that sees all that the device was given before. */
+static int start_request(struct ddp *d, int i, struct coll_request *request,
+                         const char *what)
 {
+    struct phase_span span;
+    int st;
+
     d->device->order.exchange();
-    return ddp__check(d, coll_start(request));
+    span = phase_begin_exchange(d->log, i, what);
+    st = ddp__check(d, coll_start(request));
+    phase_end(d->log, span);
+    return st;
 }
 
-static int start_bucket(struct ddp *d, struct ddp_bucket *b)
+static int start_bucket(struct ddp *d, int i)
 {
+    struct ddp_bucket *b = &d->buckets[i];
+
     if (b == largest_bucket(d)) /* in which no rank's part is empty */
         d->device->spoil(d->config.score, b->gradients, b->count, n_parts(d));
     if (b->packed)
         d->device->pack(d->config.wire, b->gradients, b->packed, b->count);
     d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
-    return start_request(d, b->request);
+    return start_request(d, i, b->request,
+                         d->config.zero ? "REDUCESCATTER" : "ALLREDUCE");
 }
 
 static int start_until(struct ddp *d, int layer)
 {
     while (d->n_started < d->n_buckets &&
            d->buckets[d->n_started].first_layer >= layer)
-        if (start_bucket(d, &d->buckets[d->n_started++]))
+        if (start_bucket(d, d->n_started++))
             return -1;
     return 0;
 }
 
 int ddp_layer_done(struct ddp *d, int layer)
 {
-    double start = now();
-    int st = d->config.overlap ? start_until(d, layer) : 0;
+    struct phase_span span;
+    int st;
 
-    d->seconds += now() - start;
+    if (!d->config.overlap)
+        return 0;
+    if (d->device->is_async) /* it goes on computing */
+        return start_until(d, layer);
+    span = phase_begin(d->log, PHASE_COMM);
+    st = start_until(d, layer);
+    phase_end(d->log, span);
     return st;
 }
 
@@ -288,20 +304,19 @@ static int wait_for_buckets(struct ddp *d)
     return st;
 }
 
-/* What the device still computes is waited for first, so that `seconds` counts only what
- * is left of the exchange. */
+/* What the device still computes is waited for first, so that its errors are found before
+ * ranks wait for each other. */
 int ddp_average(struct ddp *d)
 {
-    double start;
+    struct phase_span span = phase_begin(d->log, PHASE_COMM);
     int st = d->is_recorded ? 0 : d->device->order.wait();
 
-    start = now();
     if (!st)
         st = start_until(d, 0);
 
     if (wait_for_buckets(d))
         st = -1;
-    d->seconds += now() - start;
+    phase_end(d->log, span);
     return st;
 }
 
@@ -317,31 +332,38 @@ const float *ddp_canary(const struct ddp *d)
 
 int ddp_part_moved(struct ddp *d, int i)
 {
-    double start = now();
-    int st = 0;
+    struct phase_span span;
+    int st;
 
-    if (d->config.zero) {
-        if (d->n_gathering <= i)
-            d->n_gathering = i + 1;
-        st = start_request(d, d->buckets[i].gather);
-    }
-    d->seconds += now() - start;
+    if (!d->config.zero)
+        return 0;
+    span = phase_begin(d->log, PHASE_COMM);
+    if (d->n_gathering <= i)
+        d->n_gathering = i + 1;
+    st = start_request(d, i, d->buckets[i].gather, "ALLGATHER");
+    phase_end(d->log, span);
     return st;
+}
+
+/* Return 1 if parameters of the layers up to this one are being gathered. */
+static int is_gathering(const struct ddp *d, int layer)
+{
+    return d->n_gathering > 0 &&
+           d->buckets[d->n_gathering - 1].first_layer <= layer;
 }
 
 int ddp_await(struct ddp *d, int layer)
 {
-    double start;
+    struct phase_span span;
     int st = 0;
 
-    if (d->n_gathering == 0)
+    if (!is_gathering(d, layer))
         return 0;
-    start = now();
-    while (d->n_gathering > 0 &&
-           d->buckets[d->n_gathering - 1].first_layer <= layer)
+    span = phase_begin(d->log, PHASE_COMM);
+    while (is_gathering(d, layer))
         if (ddp__check(d, wait_for(d, d->buckets[--d->n_gathering].gather)))
             st = -1;
-    d->seconds += now() - start;
+    phase_end(d->log, span);
     return st;
 }
 

@@ -32,6 +32,7 @@ struct coll_request;
 struct device;
 struct model;
 struct model_score;
+struct phase_log;
 
 /* The part of a bucket that one rank updates. */
 struct ddp_part {
@@ -71,13 +72,13 @@ struct ddp {
     struct ddp_config config;
     const struct device
         *device; /* of buckets and floats; NULL: not yet known */
+    struct phase_log *log; /* of the exchange's time; borrowed */
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int is_recorded; /* what is put is recorded in a graph: the host waits for nothing */
     int n_buckets, n_started; /* of this step */
     int n_gathering;          /* buckets 0 to n_gathering - 1 are being
                                * gathered */
     size_t *counts; /* [size]: memory for parts while requests are created */
-    double seconds; /* spent averaging gradients and gathering parameters */
     uint64_t bytes; /* bytes of gradients averaged, as they were sent */
     char algo[32];  /* the algorithm of the largest bucket */
 };

@@ -57,7 +57,7 @@ static void replace(struct ddp *d, struct coll_comm *comm)
     d->is_newcomer = was.is_newcomer;
     d->is_elastic = was.is_elastic;
     d->device = was.device;
-    d->seconds = was.seconds;
+    d->log = was.log;
     d->bytes = was.bytes;
 }
 

@@ -108,6 +108,19 @@ struct device_graphs {
     void (*drop)(void *graph);  /* NULL is allowed */
 };
 
+/* Time stamps in the device's work: it notes the time when it comes to one. */
+struct device_stamps {
+    /* Put a stamp behind all that was put before, or into the stream of exchange().  Return
+     * its number, or -1.  The device comes to one that is recorded in a graph at each
+     * launch. */
+    int (*put)(int in_exchange);
+    /* read: return when the device has come to all stamps: 0, or -1.  Later stamps have the
+     * numbers of those that were read, but not of those in graphs.  time: return when the
+     * device has come to a stamp, by clock.h, from read() until the next put(). */
+    int (*read)(void);
+    double (*time)(int stamp);
+};
+
 /* The order of the device's work, the host's and that of collectives. */
 struct device_order {
     /* well: return -1 if a function has failed so far; it does not wait.  wait: return when
@@ -120,6 +133,7 @@ struct device_order {
     void *(*exchange)(void);
     void (*exchanged)(void);
     const struct device_graphs *graphs; /* NULL: it records nothing */
+    const struct device_stamps *stamps; /* NULL: it works while it is called */
 };
 
 /* Sets of images, and batches of them. */

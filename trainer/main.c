@@ -203,15 +203,11 @@ static int has_same_config(struct ddp *ddp, const struct args *args)
 /* Check what cannot be had on a GPU. */
 static int judge_gpu(const struct args *args)
 {
-    const char *flag = *args->timeline  ? "timeline"
-                       : *args->profile ? "profile"
-                                        : NULL;
-
-    if (!flag || !strcmp(args->device, "cpu"))
+    if (!*args->profile || !strcmp(args->device, "cpu"))
         return 0;
-    return train_refuse("--%s does not show what runs in the streams of a GPU; "
-                        "leave it out, or give --device cpu",
-                        flag);
+    return train_refuse("--profile does not count what runs in the streams of "
+                        "a GPU; give --breakdown or --timeline instead, or "
+                        "--device cpu");
 }
 
 /* Replace --device auto: a GPU if every rank has one.  A newcomer decides by itself, and

@@ -22,10 +22,9 @@ int trainer__make_replay(struct trainer *t)
         return train_refuse("--graph on: --device %s has no graphs; leave "
                             "--graph out, or give --device cuda",
                             t->device->name);
-    /* An elastic run looks at the average before it changes a parameter, and phases are
-     * told apart by waiting for each. */
-    t->step.replay.is_wanted = t->device->order.graphs && a->graph != GRAPH_OFF &&
-                          !a->elastic && !a->breakdown;
+    /* An elastic run looks at the average before it changes a parameter. */
+    t->step.replay.is_wanted =
+        t->device->order.graphs && a->graph != GRAPH_OFF && !a->elastic;
     return 0;
 }
 
@@ -34,6 +33,7 @@ void trainer__drop_replay(struct trainer *t)
     if (t->step.replay.graph)
         t->device->order.graphs->drop(t->step.replay.graph);
     t->step.replay.graph = NULL;
+    phase_drop(&t->step.replay.spans);
 }
 
 /* Put the step while the device records.  Returns 0 if t->step.replay.graph is there. */
@@ -42,6 +42,7 @@ static int record(struct trainer *t, size_t step,
 {
     struct replay *r = &t->step.replay;
     uint64_t bytes = t->ddp->bytes;
+    size_t n_spans = t->phases.open.n;
     int st;
 
     if (t->device->order.graphs->begin())
@@ -51,6 +52,7 @@ static int record(struct trainer *t, size_t step,
     r->graph = t->device->order.graphs->end();
     ddp_record(t->ddp, 0);
     trainer__params_changed(t);
+    phase_take(&t->phases, n_spans, &r->spans);
     r->bytes = t->ddp->bytes - bytes;
     t->ddp->bytes = bytes;
     return st || !r->graph ? -1 : 0;
@@ -86,6 +88,7 @@ static int launch(struct trainer *t)
     if (ddp_await_all(t->ddp))
         return -1;
     t->ddp->bytes += t->step.replay.bytes;
+    phase_launch(&t->phases, &t->step.replay.spans);
     return t->device->order.graphs->launch(t->step.replay.graph);
 }
 

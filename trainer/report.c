@@ -461,16 +461,30 @@ void report_test(struct report *r, const struct epoch_stats *s)
     note_target(r, s);
 }
 
+/* Print how long the exchange takes, and how much of it is hidden behind the computation,
+ * where that is known. */
+static void print_exchange(const struct phases *p, double ms)
+{
+    double all = p->seconds[PHASE_EXCHANGE];
+    double hidden = all - p->seconds[PHASE_COMM];
+
+    if (all > 0)
+        printf(" EXCHANGE %.2f hidden %.0f%%", all * ms,
+               hidden > 0 ? 100 * hidden / all : 0);
+}
+
 /* Milliseconds of a step. */
 static void print_breakdown(const struct epoch_stats *s)
 {
     double ms = s->n_steps ? 1e3 / (double)s->n_steps : 0;
 
     printf("breakdown of rank 0, ms/step:");
-    for (int i = 0; i < N_PHASES; i++)
+    for (int i = PHASE_DATA; i <= PHASE_OPTIMIZER; i++)
         printf(" %s %.2f", phase_name((enum phase)i),
                s->phases.seconds[i] * ms);
-    printf(" COMM %.2f all %.2f\n", s->comm_seconds * ms, s->seconds * ms);
+    printf(" COMM %.2f", s->phases.seconds[PHASE_COMM] * ms);
+    print_exchange(&s->phases, ms);
+    printf(" all %.2f\n", s->seconds * ms);
 }
 
 static void print_epoch(struct report *r, const struct epoch_stats *s)

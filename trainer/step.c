@@ -95,7 +95,8 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
 {
     size_t at = p->at + (size_t)p->n;
     int is_last = at == t->step.images;
-    double start = now(), span = phase_begin();
+    double start = now();
+    struct phase_span span = phase_begin(&t->phases, PHASE_DATA);
     struct images_pick pick = pick_of(t, p);
     const unsigned char *labels = loader_take(t->loader, &pick);
 
@@ -106,17 +107,8 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
         loader_ask(t->loader, &pick);
     }
     t->data_seconds += now() - start;
-    phase_end(&t->phases, PHASE_DATA, span);
+    phase_end(&t->phases, span);
     return labels;
-}
-
-/* Note a phase.  With --breakdown the device's work counts for the phase that it belongs
- * to; an error is the next function's. */
-static void end_phase(struct trainer *t, enum phase phase, double begin)
-{
-    if (t->args->breakdown)
-        t->device->order.wait();
-    phase_end(&t->phases, phase, begin);
 }
 
 static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
@@ -137,14 +129,14 @@ static int judge_piece(struct trainer *t, const struct piece *p,
                        struct pass *pass)
 {
     const unsigned char *labels = load_piece(t, p);
-    double span = phase_begin();
+    struct phase_span span = phase_begin(&t->phases, PHASE_FORWARD);
 
     pass->first = t->step.first + p->at;
     pass->n = p->n;
     if (model_forward(t->model, pass))
         return -1;
     model_loss(t->model, labels, p->n, image_scale(t), &t->step.record->score);
-    end_phase(t, PHASE_FORWARD, span);
+    phase_end(&t->phases, span);
     return 0;
 }
 
@@ -155,13 +147,13 @@ static int learn_piece(struct trainer *t, const struct piece *p,
     struct finishing block = {t, p->at / t->blocks.len};
     size_t end = smaller((block.block + 1) * t->blocks.len, t->step.images);
     int is_last = p->at + (size_t)p->n == end, st;
-    double span;
+    struct phase_span span;
 
     if (judge_piece(t, p, pass))
         return -1;
-    span = phase_begin();
+    span = phase_begin(&t->phases, PHASE_BACKWARD);
     st = model_backward(t->model, pass, is_last ? layer_done : NULL, &block);
-    end_phase(t, PHASE_BACKWARD, span);
+    phase_end(&t->phases, span);
     return st;
 }
 
@@ -242,7 +234,8 @@ static int move_params(struct trainer *t)
 static void begin_on_device(struct trainer *t, size_t step)
 {
     const struct piece all = {step, 0, (int)t->step.images};
-    double start = now(), span = phase_begin();
+    double start = now();
+    struct phase_span span = phase_begin(&t->phases, PHASE_DATA);
 
     t->device->begin(&(struct device_step){
         .pick = pick_of(t, &all),
@@ -250,7 +243,7 @@ static void begin_on_device(struct trainer *t, size_t step)
         .optim = &t->optim,
     });
     t->data_seconds += now() - start;
-    phase_end(&t->phases, PHASE_DATA, span);
+    phase_end(&t->phases, span);
 }
 
 static void begin_step(struct trainer *t, size_t step)
@@ -271,6 +264,7 @@ static void begin_step(struct trainer *t, size_t step)
 /* The step has not been made: it does not count. */
 static void take_back(struct trainer *t)
 {
+    phase_forget(&t->phases);
     t->optim.step = t->step.before.optim;
     t->rate.step = t->step.before.rate;
     t->optim.lr = t->step.before.lr;
@@ -303,7 +297,7 @@ static int see_step(struct trainer *t, size_t step)
     struct step_record record;
 
     if (t->device->read(&record, t->step.record, sizeof(record)) ||
-        ddp_well(t->ddp))
+        ddp_well(t->ddp) || phase_read(&t->phases))
         return -1;
     t->step.is_seen = 1;
     t->step.loss = record.score.loss;
@@ -319,7 +313,7 @@ static int see_step(struct trainer *t, size_t step)
 static int put_step(struct trainer *t, size_t step)
 {
     struct pass pass = pass_of(t, step);
-    double span;
+    struct phase_span span;
     int st;
 
     t->device->zero(t->step.record, sizeof(*t->step.record));
@@ -340,9 +334,9 @@ static int put_step(struct trainer *t, size_t step)
     t->device->copy(&t->step.record->canary, ddp_canary(t->ddp), sizeof(float));
     if (!t->ddp->is_recorded && see_step(t, step))
         return -1;
-    span = phase_begin();
+    span = phase_begin(&t->phases, PHASE_OPTIMIZER);
     st = move_params(t);
-    end_phase(t, PHASE_OPTIMIZER, span);
+    phase_end(&t->phases, span);
     return st;
 }
 

@@ -156,6 +156,8 @@ static int make_device(struct trainer *t)
     };
 
     t->device = t->ddp->device = device_find(args->device, &config.number);
+    phase_init(&t->phases, t->device, args->breakdown);
+    t->ddp->log = &t->phases;
     return t->device->init(&config);
 }
 
@@ -198,6 +200,7 @@ void trainer_fini(struct trainer *t)
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
+    phase_fini(&t->phases);
     free(t->test.index);
     if (t->device) /* else trainer_init() was never called */
         fini_device(t);
@@ -220,9 +223,8 @@ void trainer__open_tally(struct trainer *t)
                               /* of a resumed epoch */
                               .done = t->skip * trainer__global_batch(t),
                               .start = now(),
-                              .comm = t->ddp->seconds,
                               .data = t->data_seconds,
-                              .phases = t->phases};
+                              .phases = t->phases.sums};
 }
 
 void trainer__count_step(struct trainer *t)
@@ -264,12 +266,13 @@ struct epoch_stats trainer_figures(const struct trainer *t)
         .accuracy = sum->n_right,
         .lr = t->optim.lr,
         .seconds = now() - sum->start,
-        .comm_seconds = t->ddp->seconds - sum->comm,
         .data_seconds = t->data_seconds - sum->data,
     };
 
     for (int i = 0; i < N_PHASES; i++)
-        stats.phases.seconds[i] = t->phases.seconds[i] - sum->phases.seconds[i];
+        stats.phases.seconds[i] =
+            t->phases.sums.seconds[i] - sum->phases.seconds[i];
+    stats.comm_seconds = stats.phases.seconds[PHASE_COMM];
     return stats;
 }
 
@@ -293,7 +296,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
         if ((t->stop || t->pace.n_new) && t->skip < t->sampler.n_steps)
             return ddp_await_all(t->ddp) ? -1 : 1;
     }
-    if (ddp_await_all(t->ddp))
+    if (ddp_await_all(t->ddp) || phase_read(&t->phases))
         return -1;
     t->epoch++;
     t->skip = t->sampler.from = 0;
@@ -315,7 +318,7 @@ int trainer_repeat(struct trainer *t, uint64_t n)
     for (; n > 0 && !t->stop; n--)
         if (trainer__step(t, 0) || stop_asked(t->ddp, &t->pace, &t->stop))
             return -1;
-    return ddp_await_all(t->ddp);
+    return ddp_await_all(t->ddp) || phase_read(&t->phases) ? -1 : 0;
 }
 
 int trainer_is_done(const struct trainer *t)

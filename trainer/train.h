@@ -61,6 +61,7 @@ struct replay {
     int is_warm;    /* a step of all images was made */
     void *graph;    /* of a step, or NULL */
     uint64_t bytes; /* of gradients that it averages */
+    struct phase_spans spans; /* of its phases */
 };
 
 /* The step that is being made, or was the last. */
@@ -87,7 +88,7 @@ struct tally {
     size_t done; /* images of all ranks in its steps */
     double loss, n_right;
     size_t n_steps, n_images; /* of this rank */
-    double start, comm, data; /* when it was opened: time, and seconds so far */
+    double start, data;       /* when it was opened: time, and seconds so far */
     struct phases phases;     /* the same */
 };
 
@@ -115,7 +116,7 @@ struct trainer {
     struct stop_pace pace; /* of asking for it */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches, or waiting for them */
-    struct phases phases;  /* of all steps so far */
+    struct phase_log phases; /* of all steps so far */
 };
 
 /* Load the data on this rank alone: on a newcomer before it joins, so that nobody waits

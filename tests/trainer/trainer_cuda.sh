@@ -8,6 +8,7 @@ set -u
 [ -e "$build/tests/fake_cudnn/.libs/libcudnn.so.9" ] ||
     { echo "configure found no headers of CUDA or cuDNN"; exit 77; }
 [ -e "$build/trainer/cuda/cuda_image.c" ] || train=$build/tests/trainer/coll_train_cuda
+probe=$build/tests/trace/trace_probe
 driver=$build/tests/fake_cuda/.libs
 gpus=$driver:$build/tests/fake_cudnn/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 few="--dataset synthetic --limit-train 48 --limit-test 16 --batch-size 8 --epochs 1"
@@ -132,6 +133,50 @@ graphs() {
     refuse 2 '--graph on is not possible with --elastic' "$train" $few --elastic --graph on
 }
 
+# spans ROW: "NAME BEGIN END" of each span in t.json's rows of this name.
+spans() {
+    awk -v row="$1" '
+        { gsub(/[{}",]/, "") }
+        $1 == "name:" && $2 == "process_name" { if ($0 ~ "name: " row) rows[$6] = 1; next }
+        $1 == "ph:" && $2 == "B" && rows[$8] { begun[$8] = $4 " " $6 }
+        $1 == "ph:" && $2 == "E" && rows[$6] { print begun[$6], $4 }' t.json
+}
+
+# A step's phases, and the exchange of its buckets, are in the timeline and the breakdown,
+# with and without a graph.
+# shellcheck disable=SC2086
+measured() {
+    more="--limit-train 100 --model net --epochs 2 --drop-last off --bucket-mb 0.01 --breakdown"
+    for graph in off on; do
+        for zero in "" "--zero 1"; do
+            on cuda 2 $few $more $zero --graph $graph --timeline t.json $lines
+            "$probe" check t.json > out 2> err || fail "no timeline: $(cat err)"
+            for phase in FORWARD BACKWARD OPTIMIZER; do
+                spans $phase > $phase
+                [ "$(wc -l < $phase)" = 14 ] || fail "$graph $zero: not 14 times $phase"
+            done
+            paste FORWARD BACKWARD | awk '$3 > $5 { exit 1 }' || fail "backward before forward"
+            for bucket in 0 1 2; do
+                spans "bucket $bucket" > exchange
+                words="ALLREDUCE"
+                [ -z "$zero" ] || words="REDUCESCATTER ALLGATHER"
+                for word in $words; do
+                    [ "$(grep -c "^$word " exchange)" = 14 ] ||
+                        fail "$graph $zero: not 14 times $word of bucket $bucket"
+                done
+                grep -v ALLGATHER exchange | paste BACKWARD - |
+                    awk '$2 > $5 || $5 > $6 { exit 1 }' || fail "an exchange before backward"
+            done
+            for key in 'COMM [0-9.]* EXCHANGE [0-9.]* hidden [0-9]*% all' \
+                'ms/step: DATA [0-9.]* FORWARD [0-9.]* BACKWARD [0-9.]* OPTIMIZER [0-9.]* COMM'; do
+                [ "$(grep -c "breakdown of rank 0.*$key" cuda)" = 2 ] || fail "no $key"
+            done
+        done
+    done
+    on cuda 2 $few $more --timeline t%r.json
+    ! cmp -s t0.json t1.json || fail "two ranks have the same times"
+}
+
 # shellcheck disable=SC2086
 checkpoints() {
     on cpu 2 $few --model net --checkpoint first
@@ -166,9 +211,7 @@ wrong() {
         LD_LIBRARY_PATH=$scratch/empty:$gpus not "cannot be loaded.*$broken.*install" 2
         rm empty/$broken
     done
-    for flag in --timeline=t.json --profile; do
-        LD_LIBRARY_PATH=$gpus not "${flag%=*} does not show.*give --device cpu$" 2 "$flag"
-    done
+    LD_LIBRARY_PATH=$gpus not 'profile does not count.*give .*--timeline instead' 2 --profile
     # out of memory: of images, of activations
     LD_LIBRARY_PATH=$gpus FAKE_CUDA_MEMORY=1 not 'memory' 1
     LD_LIBRARY_PATH=$gpus FAKE_CUDA_MEMORY=8 refuse 1 'memory' "$train" $few --model alexnet \
@@ -212,7 +255,8 @@ END
     grep -q 'rank 1\( aborted\)*: the GPU cuda:0 (fake_cuda 0) failed: ' err || fail "no reason"
     for zero in '' '--zero 1'; do
         LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 3 --min-np 2 ./one "$train" $few $more \
-            --elastic $zero > out 2> err
+            --elastic $zero --breakdown --timeline t.json > out 2> err
+        "$probe" check t.json > judged || fail "no timeline after a death"
         says '^lost 1 of 3 ranks: 2 go on'
         says '^Test set: Average loss: '
         LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 2 --min-np 1 --max-restarts 1 ./one \
@@ -224,6 +268,7 @@ END
 models
 ranks
 graphs
+measured
 checkpoints
 wrong
 broken

@@ -44,6 +44,7 @@
     X(cuEventCreate)                                                           \
     X(cuEventDestroy)                                                          \
     X(cuEventRecord)                                                           \
+    X(cuEventRecordWithFlags)                                                  \
     X(cuEventSynchronize)                                                      \
     X(cuEventElapsedTime)                                                      \
     X(cuGraphInstantiateWithFlags)                                             \

@@ -187,6 +187,7 @@ void gpu_close(void)
     gpu_release(gpu.gradient.at);
     gpu_release(gpu.partial.at);
     gpu_release_kept();
+    gpu_destroy_stamps();
     close_streams();
     gpu.cu.cuDevicePrimaryCtxRelease(gpu.device);
     memset(&gpu, 0, sizeof(gpu));

@@ -47,6 +47,7 @@ struct gpu {
     /* Graphs have been made, which use the memory that rooms had: it is kept until the
      * end. */
     int has_graphs;
+    int is_recording; /* what is put becomes part of a graph */
     void **kept;
     size_t n_kept;
     int has_failed;
@@ -55,6 +56,7 @@ struct gpu {
 
 extern struct gpu gpu;
 extern const struct device_graphs gpu_graphs;
+extern const struct device_stamps gpu_stamps;
 
 /* Are values bfloat16?  Else they are f32. */
 static inline int gpu_has_bf16(void) { return gpu.precision == PRECISION_BF16; }
@@ -121,5 +123,10 @@ int gpu_wait(void);
  */
 int gpu_room(struct gpu_room *room, size_t len);
 void gpu_release_kept(void); /* what rooms had before */
+
+/* gpu_keep_stamps: do not use the stamps of a graph again.  gpu_destroy_stamps: destroy
+ * all stamps. */
+void gpu_keep_stamps(void);
+void gpu_destroy_stamps(void);
 
 #endif

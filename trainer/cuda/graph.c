@@ -18,9 +18,10 @@ static int graph_begin(void)
 {
     if (gpu_well())
         return -1;
-    gpu_note(gpu.cu.cuStreamBeginCapture(gpu.compute,
-                                         CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-             "cuStreamBeginCapture");
+    gpu.is_recording =
+        !gpu_note(gpu.cu.cuStreamBeginCapture(
+                      gpu.compute, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                  "cuStreamBeginCapture");
     return forget();
 }
 
@@ -30,6 +31,7 @@ static void *graph_end(void)
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;
 
+    gpu.is_recording = 0;
     gpu_note(gpu.cu.cuStreamEndCapture(gpu.compute, &graph),
              "cuStreamEndCapture");
     if (!gpu.has_failed)
@@ -40,6 +42,7 @@ static void *graph_end(void)
     if (forget())
         return NULL;
     gpu.has_graphs = 1;
+    gpu_keep_stamps();
     return exec;
 }
 

@@ -38,6 +38,7 @@ libtraincuda_la_SOURCES = \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_memory.c \
 	%D%/graph.c \
+	%D%/stamps.c \
 	%D%/images.c \
 	%D%/launch.c %D%/launch.h \
 	%D%/layers_conv.c \
