@@ -38,6 +38,7 @@
 #include "trainer/model.h"
 #include "trainer/optim.h"
 #include "trainer/rng.h"
+#include "trainer/smaller.h"
 #include "trainer/train.h"
 #include "trainer/train_state.h"
 
@@ -399,8 +400,6 @@ void trainer__drop_rescue(struct trainer *t)
 }
 
 /* ---- going on ---- */
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Divide what is left of the epoch among the ranks that are there. */
 static int divide_anew(struct trainer *t)

@@ -2,6 +2,7 @@
 /* finite.c - look at the layers in the order of a forward pass. */
 #include "trainer/finite.h"
 #include "trainer/model.h"
+#include "trainer/smaller.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static int find(const struct source *s, size_t n, size_t *len)
     float piece[DEVICE_PIECE];
 
     for (size_t at = 0; at < n; at += DEVICE_PIECE) {
-        size_t count = n - at < DEVICE_PIECE ? n - at : DEVICE_PIECE, good;
+        size_t count = smaller(n - at, DEVICE_PIECE), good;
 
         if (read_piece(s, at, count, piece))
             return -1;

@@ -62,6 +62,7 @@ libtrainer_la_SOURCES = \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
+	%D%/smaller.h \
 	%D%/gradient_plan.c %D%/gradient_plan.h \
 	%D%/step.c \
 	%D%/stop.c %D%/stop.h \

@@ -9,6 +9,7 @@
 #include "trainer/error.h"
 #include "trainer/rng.h"
 #include "trainer/gradient_plan.h"
+#include "trainer/smaller.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -303,8 +304,6 @@ void model_changed(struct model *m)
     for (int i = 0; i < m->n_layers; i++)
         m->layers[i].is_stale = 1;
 }
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Draw n numbers on the host, and write them to the device piece by piece. */
 static void draw(const struct model *m, float *to, size_t n, float limit,

@@ -4,6 +4,7 @@
 #include "trainer/sampler.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
+#include "trainer/smaller.h"
 
 #include <stdlib.h>
 
@@ -94,7 +95,7 @@ static size_t begin_of(const struct sampler *s, size_t step)
     size_t at = step * s->all;
 
     at = at < s->from ? s->from : at;
-    return at < s->n_images ? at : s->n_images;
+    return smaller(at, s->n_images);
 }
 
 /* Return how many images of an elastic step are those of lower ranks. */
@@ -103,7 +104,7 @@ static size_t before(const struct sampler *s, size_t step, int rank)
     size_t n = sampler_count_all(s, step), units = divide_up(n, s->unit);
     size_t at = units * (size_t)rank / (size_t)s->n_ranks * s->unit;
 
-    return at < n ? at : n;
+    return smaller(at, n);
 }
 
 size_t sampler_count_all(const struct sampler *s, size_t step)
@@ -119,7 +120,7 @@ size_t sampler_count(const struct sampler *s, size_t step)
     if (s->is_elastic)
         return before(s, step, s->rank + 1) - before(s, step, s->rank);
     left = s->n_mine - step * s->batch;
-    return left < s->batch ? left : s->batch;
+    return smaller(left, s->batch);
 }
 
 size_t sampler_first(const struct sampler *s, size_t step)

@@ -18,13 +18,12 @@
 #include "trainer/loader.h"
 #include "trainer/model.h"
 #include "trainer/rng.h"
+#include "trainer/smaller.h"
 #include "trainer/train.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
 
 #include <math.h>
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- passes ---- */
 

@@ -6,6 +6,7 @@
 #include "trainer/epoch.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
+#include "trainer/smaller.h"
 #include "trainer/train.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
@@ -46,12 +47,9 @@ static int test_share(struct trainer *t, struct model_score *total)
     size_t end = n * ((size_t)t->ddp->rank + 1) / p;
     size_t chunk = (size_t)model_chunk(t->eval);
 
-    for (; at < end; at += chunk) {
-        size_t left = end - at;
-
-        if (test_chunk(t, at, (int)(left < chunk ? left : chunk), total))
+    for (; at < end; at += chunk)
+        if (test_chunk(t, at, (int)smaller(end - at, chunk), total))
             return -1;
-    }
     return 0;
 }
 
@@ -64,9 +62,7 @@ static int sum_params(struct trainer *t)
     unsigned long crc = 0;
 
     for (size_t at = 0; at < n; at += DEVICE_PIECE) {
-        size_t left = n - at;
-        size_t len =
-            (left < DEVICE_PIECE ? left : DEVICE_PIECE) * sizeof(*piece);
+        size_t len = smaller(n - at, DEVICE_PIECE) * sizeof(*piece);
 
         if (t->device->read(piece, params + at, len))
             return -1;

@@ -10,6 +10,7 @@
 #include "trainer/model.h"
 #include "trainer/models.h"
 #include "trainer/rng.h"
+#include "trainer/smaller.h"
 #include "trainer/threads.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
@@ -21,8 +22,6 @@
 #include <unistd.h>
 
 /* ---- set-up ---- */
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static struct data_config data_config_of(const struct trainer *t)
 {

@@ -5,6 +5,7 @@
 #include "trainer/cuda/gpu.h"
 #include "trainer/cuda/launch.h"
 #include "trainer/cuda/layers_cuda.h"
+#include "trainer/smaller.h"
 
 #include <stdio.h>
 
@@ -60,7 +61,7 @@ static int read_bf16(float *to, const uint16_t *from, size_t n)
     uint16_t piece[DEVICE_PIECE];
 
     for (size_t at = 0; at < n; at += DEVICE_PIECE) {
-        size_t len = n - at < DEVICE_PIECE ? n - at : DEVICE_PIECE;
+        size_t len = smaller(n - at, DEVICE_PIECE);
 
         if (gpu_read(piece, from + at, len * sizeof(*piece)))
             return -1;
