@@ -66,6 +66,7 @@ struct ddp {
     int rank, size, n_hosts;
     int n_first;     /* ranks with which the run began */
     int is_newcomer; /* it joined, or is to join, ranks that were there before */
+    int has_gpus; /* on a newcomer that has joined: those ranks compute on GPUs */
     int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */

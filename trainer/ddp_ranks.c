@@ -8,9 +8,11 @@
  */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Return the cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
@@ -70,14 +72,20 @@ int ddp_is_newcomer(void)
     return number && *number;
 }
 
+static int has_gpu(const struct ddp *d)
+{
+    return d->device && !strcmp(d->device->name, "cuda");
+}
+
 /* The ranks tell newcomers what these cannot know. */
 static int share_beginning(struct ddp *d)
 {
-    uint64_t n_first = (uint64_t)d->n_first;
+    uint64_t words[] = {(uint64_t)d->n_first, has_gpu(d)};
 
-    if (ddp_share_words(d, &n_first, 1))
+    if (ddp_share_words(d, words, 2))
         return -1;
-    d->n_first = (int)n_first;
+    d->n_first = (int)words[0];
+    d->has_gpus = (int)words[1];
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "trainer/device.h"
 #include "trainer/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,10 +70,12 @@ const struct device *device_find(const char *text, int *number)
     return found;
 }
 
-int device_has_gpu(void)
+int device_find_gpu(char *why, size_t len)
 {
     const struct device *gpu = find_name("cuda");
-    char why[400];
 
-    return gpu && !gpu->about.probe(why, sizeof(why));
+    if (gpu)
+        return gpu->about.probe(why, len);
+    snprintf(why, len, "this coll_train was built without cuDNN");
+    return -1;
 }

@@ -211,7 +211,8 @@ int device_is_word(const char *text);
  * program was built without it.  *number is N, or -1. */
 const struct device *device_find(const char *text, int *number);
 
-/* Return 1 if this program was built with GPUs, and finds one and all that it needs. */
-int device_has_gpu(void);
+/* Return 0 if this program was built with GPUs, and finds one and all that it needs; or -1
+ * and why[len]. */
+int device_find_gpu(char *why, size_t len);
 
 #endif

@@ -210,16 +210,31 @@ static int judge_gpu(const struct args *args)
                         "--device cpu");
 }
 
-/* Replace --device auto: a GPU if every rank has one.  A newcomer decides by itself, and
- * ends if the ranks that train have decided otherwise. */
+/* On a newcomer: take what the ranks have. */
+static int take_device(struct args *args, const struct ddp *d)
+{
+    char why[400];
+
+    if (d->has_gpus && device_find_gpu(why, sizeof(why)))
+        return train_refuse("the ranks train on GPUs, and this newcomer finds "
+                            "none: %s",
+                            why);
+    args->device = d->has_gpus ? "cuda" : "cpu";
+    return judge_gpu(args);
+}
+
+/* Replace --device auto: a GPU if every rank has one. */
 static int choose_device(struct args *args, struct ddp *d)
 {
+    char why[400];
     double lacks;
 
     if (strcmp(args->device, "auto"))
         return judge_gpu(args);
-    lacks = !device_has_gpu();
-    if (!d->is_newcomer && ddp_max(d, &lacks, 1))
+    if (d->is_newcomer)
+        return take_device(args, d);
+    lacks = device_find_gpu(why, sizeof(why)) != 0;
+    if (ddp_max(d, &lacks, 1))
         return -1;
     args->device = lacks > 0 ? "cpu" : "cuda";
     return judge_gpu(args);

@@ -94,6 +94,7 @@ if !HAVE_NVCC
 check_PROGRAMS += %D%/coll_train_cuda
 tests_trainer_coll_train_cuda_SOURCES = trainer/main.c tests/fake_cuda/image.c
 tests_trainer_coll_train_cuda_LDADD = libtrainer.la libcoll.la
+tests_trainer_coll_train_dying_SOURCES += tests/fake_cuda/image.c
 endif
 endif
 endif

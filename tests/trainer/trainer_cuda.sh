@@ -265,6 +265,31 @@ END
     done
 }
 
+# --device auto: a newcomer takes what the ranks have, also if it has a GPU that they lack;
+# if it has none and they do, it ends, and the next one joins.
+newcomers() {
+    cat > own << 'END'
+#!/bin/sh
+case ${COLLRUN_NEWCOMER-}:$LACKS in :ranks|1:newcomer) unset LD_LIBRARY_PATH ;; esac
+[ "${COLL_RANK-}" != 1 ] || [ "${COLLRUN_NEWCOMER-}" ] || export DYING_FAULT=die:model_forward:9
+exec "$@"
+END
+    chmod +x own
+    for LACKS in newcomer ranks; do
+        export LACKS
+        # shellcheck disable=SC2086
+        DYING_REFILL=2:1 LD_LIBRARY_PATH=$gpus accept "$collrun" -n 2 --min-np 1 --max-restarts 2 \
+            ./own "$build/tests/trainer/coll_train_dying" $few --limit-train 240 --model net \
+            --elastic --progress plain
+        says '1 newcomer joined 1 rank: 2 go on'
+        [ "$(grep -c 'device cuda:0' out)" = "$([ $LACKS = ranks ] && echo 0 || echo 1)" ] ||
+            fail "the ranks have another device"
+        n_refused=$(grep -c 'train on GPUs, and this newcomer finds none' err)
+        [ "$n_refused" = "$([ $LACKS = ranks ] && echo 0 || echo 1)" ] ||
+            fail "$n_refused newcomers were refused"
+    done
+}
+
 models
 ranks
 graphs
@@ -272,4 +297,5 @@ measured
 checkpoints
 wrong
 broken
+newcomers
 echo "passed"
