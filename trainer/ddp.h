@@ -66,7 +66,7 @@ struct ddp {
     int rank, size, n_hosts;
     int n_first;     /* ranks with which the run began */
     int is_newcomer; /* it joined, or is to join, ranks that were there before */
-    int has_gpus; /* on a newcomer that has joined: those ranks compute on GPUs */
+    int has_gpus;    /* after a growth: the ranks compute on GPUs */
     int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
@@ -118,6 +118,11 @@ int ddp_waiting(struct ddp *d);
  *            newcomer has died, and ddp_shrink() goes on.
  */
 int ddp_grow(struct ddp *d, int n);
+
+/* Go on with the same ranks by a new communicator, now that each has a current GPU: only
+ * then their GPUs exchange data without the hosts.  All ranks call it; the buckets are
+ * dropped. */
+int ddp_renew(struct ddp *d);
 
 /* Say that this rank alone ends.  The others learn of it as of a death. */
 void ddp_leave(struct ddp *d);

@@ -155,6 +155,17 @@ int ddp_grow(struct ddp *d, int n)
     return share_beginning(d);
 }
 
+int ddp_renew(struct ddp *d)
+{
+    struct coll_comm *same;
+
+    ddp_drop_buckets(d);
+    if (ddp__check(d, coll_comm_dup(d->comm, &same)))
+        return -1;
+    replace(d, same);
+    return 0;
+}
+
 /* ---- where they are --------------------------------------------------------- */
 
 const char *ddp_transports(const struct ddp *d)

@@ -492,18 +492,24 @@ static int hold_whole(struct trainer *t)
     return st;
 }
 
+/* After a growth: newcomers have a GPU by now, if the ranks have. */
+static int meet_newcomers(struct trainer *t)
+{
+    return t->ddp->has_gpus && ddp_renew(t->ddp) ? -1 : meet(t);
+}
+
 int trainer_grow(struct trainer *t)
 {
     loader_drop(t->loader);
     if ((t->args->zero && hold_whole(t)) || ddp_grow(t->ddp, t->pace.n_new))
         return -1;
-    return meet(t);
+    return meet_newcomers(t);
 }
 
 int trainer_join(struct trainer *t)
 {
     if (!trainer_init(t))
-        return meet(t);
+        return meet_newcomers(t);
     ddp_leave(t->ddp);
     return -1;
 }

@@ -169,6 +169,10 @@ int trainer_init(struct trainer *t)
         st = -1;
     if (make_device(t) || trainer__make_replay(t))
         st = -1;
+    /* newcomers do it with the ranks that they join */
+    if (!t->ddp->is_newcomer && strcmp(t->args->device, "cpu") &&
+        ddp_renew(t->ddp))
+        return -1;
     trainer__cut(t, t->ddp->n_first); /* newcomers have the same passes */
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
         trainer__divide(t) || make_optim(t) || trainer__make_rescue(t))

@@ -120,6 +120,8 @@ WRAP(coll_comm_grow,
      (struct coll_comm * comm, int n_new, const struct coll_unique_id *id,
       struct coll_comm **grown),
      comm, n_new, id, grown)
+WRAP(coll_comm_dup, (struct coll_comm * comm, struct coll_comm **dup), comm,
+     dup)
 WRAP(coll_comm_create_env,
      (struct coll_comm * *comm, const struct coll_config *config), comm, config)
 WRAP(checkpoint_save,

@@ -74,8 +74,9 @@ ranks() {
     both 2 $few --model net --clip-norm 0.5 --bucket-mb 0.01
     both 3 $few --model net --zero 1 --bucket-mb 0.01
     both 3 $few --model net --zero 1 --clip-norm 0.5 --overlap off
+    # sums of 16 bits with one rounding, whichever the algorithm
     both 2 $few --model net --fp16-allreduce
-    both 3 $few --model net --bf16-allreduce --zero 1
+    both 2 $few --model net --bf16-allreduce --zero 1
     both 2 $few --model net --elastic --zero 1
     both 2 $few --model net --drop-last off --limit-train 50 --shard stride
     # the same bits, whatever the number of ranks
@@ -265,6 +266,48 @@ END
     done
 }
 
+# dying FAULTS ARGUMENTS...: two ranks, of which some die; a newcomer takes the place of one.
+# FAULTS are RANK=FAULT, or n1=FAULT for the first newcomer (see dying.c).
+dying() {
+    FAULTS=$1
+    export FAULTS
+    shift
+    cat > faulty << 'END'
+#!/bin/sh
+me=${COLLRUN_NEWCOMER:+n$COLLRUN_NEWCOMER}
+for fault in $FAULTS; do
+    [ "${fault%%=*}" != "${me:-$COLL_RANK}" ] || export DYING_FAULT="${fault#*=}"
+done
+exec "$@"
+END
+    chmod +x faulty
+    # shellcheck disable=SC2086
+    DYING_REFILL=2:1 LD_LIBRARY_PATH=$gpus accept "$collrun" -n 2 --min-np 1 --max-restarts 2 \
+        ./faulty "$build/tests/trainer/coll_train_dying" $few --limit-train 240 --model net \
+        --elastic --device cuda --progress plain "$@"
+    says '^Images: 240 of 240'
+}
+
+# from_gpu_to_gpu N: so the last N words of ranks' GPU buffers are.
+from_gpu_to_gpu() {
+    grep 'GPU buffers' err | tail -n "$1" > words
+    [ "$(grep -c 'from GPU to GPU' words)" = "$1" ] || fail "GPU buffers go by the host"
+}
+
+# Nothing goes by the host, also when ranks have changed.
+# shellcheck disable=SC2086
+direct() {
+    COLL_LOG=comm:info on cuda 2 $few --model net
+    from_gpu_to_gpu 2
+    COLL_LOG=comm:info dying 1=die:model_forward:9
+    says '1 newcomer joined 1 rank'
+    from_gpu_to_gpu 2
+    # ranks die on the way
+    dying 1=die:coll_comm_dup:1
+    dying '1=die:model_forward:9 n1=die:coll_comm_dup:1'
+    [ "$(grep -c 'lost 1 of 2 ranks: 1 goes on' out)" = 2 ] || fail "no growth was cut short"
+}
+
 # --device auto: a newcomer takes what the ranks have, also if it has a GPU that they lack;
 # if it has none and they do, it ends, and the next one joins.
 newcomers() {
@@ -297,5 +340,6 @@ measured
 checkpoints
 wrong
 broken
+direct
 newcomers
 echo "passed"

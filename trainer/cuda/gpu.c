@@ -175,6 +175,7 @@ static void close_streams(void)
         gpu.cu.cuStreamDestroy(gpu.compute);
 }
 
+/* The primary context stays, as in programs of the CUDA runtime: communicators still use it. */
 void gpu_close(void)
 {
     if (!gpu.is_open)
@@ -189,6 +190,5 @@ void gpu_close(void)
     gpu_release_kept();
     gpu_destroy_stamps();
     close_streams();
-    gpu.cu.cuDevicePrimaryCtxRelease(gpu.device);
     memset(&gpu, 0, sizeof(gpu));
 }
