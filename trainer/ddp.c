@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALIGNMENT 32 /* of a bucket's packed gradients, in gradients */
+
 /* ---- gradients ---- */
 
 /* Return how many parts of a bucket ranks update, each its own. */
@@ -164,14 +166,31 @@ static void cut_buckets(struct ddp *d, struct model *m)
     }
 }
 
-static int alloc_packed(const struct ddp *d, struct ddp_bucket *b)
+/* Return the numbers that there is memory for, at least one for each gradient. */
+static size_t packed_count(const struct ddp_bucket *b)
 {
-    b->packed = d->device->alloc(b->count * sizeof(*b->packed));
-    if (b->packed)
-        return 0;
-    return train_fail("out of memory for a bucket of %zu gradients; lower "
-                      "--bucket-mb",
-                      b->count);
+    return (b->count / ALIGNMENT + 1) * ALIGNMENT;
+}
+
+static int alloc_packed(struct ddp *d)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < d->n_buckets; i++)
+        n += packed_count(&d->buckets[i]);
+    d->packed = ddp_alloc(d->device, n * sizeof(*d->packed));
+    if (!d->packed)
+        return train_fail("out of memory for %zu gradients of 16 bits; lower "
+                          "--batch-size",
+                          n);
+    d->sent = d->packed;
+    d->sent_len = n * sizeof(*d->packed);
+    n = 0;
+    for (int i = 0; i < d->n_buckets; i++) {
+        d->buckets[i].packed = d->packed + n;
+        n += packed_count(&d->buckets[i]);
+    }
+    return 0;
 }
 
 int ddp_make_buckets(struct ddp *d, struct model *m,
@@ -181,6 +200,8 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
     d->device = model_device(m);
     d->n_buckets = d->n_started = d->n_gathering = 0;
     cut_buckets(d, m);
+    d->sent = model_gradients(m);
+    d->sent_len = model_n_params(m) * sizeof(float);
     d->counts = calloc((size_t)d->size, sizeof(*d->counts));
     if (!d->counts)
         return train_fail("out of memory for %d ranks; use fewer", d->size);
@@ -189,10 +210,7 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
             "%zu parameters at most in a bucket have no part for "
             "each of %d ranks; leave --zero out",
             largest_bucket(d)->count, d->size);
-    for (int i = 0; config->wire != WIRE_F32 && i < d->n_buckets; i++)
-        if (alloc_packed(d, &d->buckets[i]))
-            return -1;
-    return 0;
+    return config->wire == WIRE_F32 ? 0 : alloc_packed(d);
 }
 
 static int open_bucket(struct ddp *d, struct ddp_bucket *b)
@@ -208,6 +226,8 @@ static int open_bucket(struct ddp *d, struct ddp_bucket *b)
 
 int ddp_open_buckets(struct ddp *d)
 {
+    if (ddp__open_memory(d))
+        return -1;
     for (int i = 0; i < d->n_buckets; i++)
         if (open_bucket(d, &d->buckets[i]))
             return -1;
@@ -388,8 +408,8 @@ void ddp_drop_buckets(struct ddp *d)
     for (int i = 0; i < d->n_buckets; i++) {
         coll_request_destroy(d->buckets[i].request);
         coll_request_destroy(d->buckets[i].gather);
-        d->device->release(d->buckets[i].packed);
     }
+    ddp__close_memory(d);
     free(d->counts);
     d->counts = NULL;
     d->n_buckets = 0;

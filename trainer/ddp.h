@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ddp.h - communication between the ranks; only ddp.c and ddp_ranks.c use libcoll.
+/* ddp.h - communication between the ranks; only ddp.c, ddp_memory.c and
+ * ddp_ranks.c use libcoll.
  *
  * Gradients are averaged in buckets.  A bucket is a range of the model's flat
  * array of gradients, so that gradients are computed where they are sent from
@@ -43,7 +44,7 @@ struct ddp_part {
 struct ddp_bucket {
     float *gradients; /* of the device, as all three */
     float *params;
-    uint16_t *packed;    /* what is sent, if that is not f32 */
+    uint16_t *packed;    /* its part of the ddp's, or NULL */
     size_t first, count; /* of the model's parameters */
     int first_layer;     /* the gradient that is written last */
     struct coll_request *request, *gather; /* gather: NULL without ZeRO */
@@ -79,6 +80,11 @@ struct ddp {
     int n_buckets, n_started; /* of this step */
     int n_gathering;          /* buckets 0 to n_gathering - 1 are being
                                * gathered */
+    /* The memory of all buckets that is sent, of the device: the gradients, or `packed`. */
+    void *sent;
+    size_t sent_len;
+    int is_open;      /* the GPUs of other ranks read it */
+    uint16_t *packed; /* if what is sent is not f32 */
     size_t *counts; /* [size]: memory for parts while requests are created */
     uint64_t bytes; /* bytes of gradients averaged, as they were sent */
     char algo[32];  /* the algorithm of the largest bucket */
@@ -146,6 +152,11 @@ const char *ddp_transports(const struct ddp *d);
  */
 int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
                       size_t *differs);
+
+/* Allocate memory of a device for what is sent, zeros, which the GPUs of other ranks can be
+ * let read; NULL when there is none.  ddp_release() frees it; NULL is allowed. */
+void *ddp_alloc(const struct device *device, size_t len);
+void ddp_release(const struct device *device, void *at);
 
 /* Cut the model's gradients into buckets, without communication.  The last
  * bucket may be smaller.
@@ -225,12 +236,20 @@ int ddp_sum_one(struct ddp *d, double *value);
 int ddp_sum(struct ddp *d, double *values, size_t n);
 int ddp_max(struct ddp *d, double *values, size_t n);
 
-/* For ddp.c and ddp_ranks.c: note a collective's status, and record its sentence.
+/* For these files: note a collective's status, and record its sentence.
  * After an error the communicator can only be shrunk or destroyed.
  *
  * Result:    0, or -1 with train_error() set.
  */
 int ddp__check(struct ddp *d, int status);
+
+/* For the same.  ddp__open_memory: let the other ranks read what this one sends, if they can,
+ * until the communicator ends or ddp__close_memory(); all ranks call both, and the first
+ * returns 0, or -1 with train_error() set.  ddp__release_packed: free the memory of packed
+ * gradients, which nobody reads any more. */
+int ddp__open_memory(struct ddp *d);
+void ddp__close_memory(struct ddp *d);
+void ddp__release_packed(struct ddp *d);
 
 /* Learn whether all ranks succeeded.
  *

@@ -54,6 +54,7 @@ static void replace(struct ddp *d, struct coll_comm *comm)
 
     if (was.comm)
         coll_comm_destroy(was.comm); /* its status is that of dead ranks */
+    ddp__release_packed(&was);
     ddp_adopt(d, comm);
     d->n_first = was.n_first ? was.n_first : d->size;
     d->is_newcomer = was.is_newcomer;

@@ -26,7 +26,7 @@ libtrainer_la_SOURCES = \
 	%D%/data.c %D%/data.h \
 	%D%/data_file.c %D%/data_file.h \
 	%D%/data_share.c \
-	%D%/ddp.c %D%/ddp.h %D%/ddp_ranks.c \
+	%D%/ddp.c %D%/ddp.h %D%/ddp_memory.c %D%/ddp_ranks.c \
 	%D%/device.c %D%/device.h \
 	%D%/device_cpu.c \
 	%D%/elastic.c \

@@ -6,6 +6,7 @@
  * that of the first convolution needs one.
  */
 #include "trainer/model.h"
+#include "trainer/ddp.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
 #include "trainer/gradient_plan.h"
@@ -157,7 +158,7 @@ static int alloc_all(struct model *m, struct model *of)
         return 0;
     }
     m->params = alloc_floats(m, m->n_params);
-    m->gradients = alloc_floats(m, m->n_params);
+    m->gradients = ddp_alloc(m->device, m->n_params * sizeof(float));
     m->running = alloc_floats(m, m->n_running);
     return m->params && m->gradients && m->running ? alloc_gradients(m) : -1;
 }
@@ -257,7 +258,7 @@ void model_destroy(struct model *m)
         m->device->release(m->params);
         m->device->release(m->running);
     }
-    m->device->release(m->gradients);
+    ddp_release(m->device, m->gradients);
     free(m->layers);
     free(m);
 }

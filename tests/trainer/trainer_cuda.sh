@@ -291,7 +291,7 @@ END
 # from_gpu_to_gpu N: so the last N words of ranks' GPU buffers are.
 from_gpu_to_gpu() {
     grep 'GPU buffers' err | tail -n "$1" > words
-    [ "$(grep -c 'from GPU to GPU' words)" = "$1" ] || fail "GPU buffers go by the host"
+    [ "$(grep -c 'from GPU to GPU$' words)" = "$1" ] || fail "GPU buffers go by the host"
 }
 
 # Nothing goes by the host, also when ranks have changed.
@@ -306,6 +306,21 @@ direct() {
     dying 1=die:coll_comm_dup:1
     dying '1=die:model_forward:9 n1=die:coll_comm_dup:1'
     [ "$(grep -c 'lost 1 of 2 ranks: 1 goes on' out)" = 2 ] || fail "no growth was cut short"
+}
+
+# Ranks read each other's gradients in place, all at the same places, also when ranks have
+# changed; what they cannot read so is sent as other memory, without a word.
+# shellcheck disable=SC2086
+in_place() {
+    COLL_CHECK=1 both 3 $few --model net --bucket-mb 0.02
+    COLL_CHECK=1 dying 1=die:model_forward:9
+    COLL_CHECK=1 dying 1=die:model_forward:9 --fp16-allreduce
+    ! grep coll_train err || fail "$(cat err)"
+    FAKE_CUDA_FAULT=cuIpcGetMemHandle:2:801 both 2 $few --model net
+    [ ! -s err ] || fail "$(cat err)"
+    FAKE_CUDA_FAULT=cuIpcGetMemHandle:2:801 COLL_LOG=error on cuda 2 $few --model net
+    grep -q 'registered memory: ' err || fail "no memory is registered"
+    FAKE_CUDA_IPC=0 both 2 $few --model net
 }
 
 # --device auto: a newcomer takes what the ranks have, also if it has a GPU that they lack;
@@ -341,5 +356,6 @@ checkpoints
 wrong
 broken
 direct
+in_place
 newcomers
 echo "passed"
