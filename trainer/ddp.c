@@ -361,8 +361,19 @@ int ddp_part_moved(struct ddp *d, int i)
     if (d->n_gathering <= i)
         d->n_gathering = i + 1;
     st = start_request(d, i, d->buckets[i].gather, "ALLGATHER");
+    d->device->order.mark(i);
     phase_end(d->log, span);
     return st;
+}
+
+/* What follows sees the parameters of bucket i.  The host waits for them only if they are in
+ * its memory. */
+static int await_gather(struct ddp *d, int i)
+{
+    if (!d->has_gpus)
+        return ddp__check(d, coll_wait(d->buckets[i].gather, 0));
+    d->device->order.see(i);
+    return 0;
 }
 
 /* Return 1 if parameters of the layers up to this one are being gathered. */
@@ -381,7 +392,7 @@ int ddp_await(struct ddp *d, int layer)
         return 0;
     span = phase_begin(d->log, PHASE_COMM);
     while (is_gathering(d, layer))
-        if (ddp__check(d, wait_for(d, d->buckets[--d->n_gathering].gather)))
+        if (await_gather(d, --d->n_gathering))
             st = -1;
     phase_end(d->log, span);
     return st;
@@ -405,6 +416,8 @@ void ddp_drop_buckets(struct ddp *d)
 {
     wait_for_buckets(d);
     ddp_await_all(d);
+    if (d->n_buckets) /* requests that run stay */
+        d->device->order.wait();
     for (int i = 0; i < d->n_buckets; i++) {
         coll_request_destroy(d->buckets[i].request);
         coll_request_destroy(d->buckets[i].gather);

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DDP_MAX_BUCKETS 64
+#define DDP_MAX_BUCKETS 64 /* no more than DEVICE_MARKS */
 
 struct coll_comm;
 struct coll_request;
@@ -67,7 +67,7 @@ struct ddp {
     int rank, size, n_hosts;
     int n_first;     /* ranks with which the run began */
     int is_newcomer; /* it joined, or is to join, ranks that were there before */
-    int has_gpus;    /* after a growth: the ranks compute on GPUs */
+    int has_gpus;    /* the ranks compute on GPUs */
     int is_elastic;  /* the ranks go on by ddp_shrink() when one dies */
     int has_failed; /* a collective failed: make no further calls, */
     int has_lost;   /* because a rank died: but ddp_shrink() */
@@ -202,7 +202,7 @@ int ddp_well(struct ddp *d);
 int ddp_part_moved(struct ddp *d, int i);
 
 /* Wait until the parameters of the layers up to this one, or of all layers,
- * have arrived from the ranks that update them. */
+ * have arrived from the ranks that update them; on GPUs only the device waits. */
 int ddp_await(struct ddp *d, int layer);
 int ddp_await_all(struct ddp *d);
 

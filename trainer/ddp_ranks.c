@@ -8,11 +8,9 @@
  */
 #include "trainer/ddp.h"
 #include "coll/coll.h"
-#include "trainer/device.h"
 #include "trainer/error.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Return the cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
@@ -58,6 +56,7 @@ static void replace(struct ddp *d, struct coll_comm *comm)
     ddp_adopt(d, comm);
     d->n_first = was.n_first ? was.n_first : d->size;
     d->is_newcomer = was.is_newcomer;
+    d->has_gpus = was.has_gpus;
     d->is_elastic = was.is_elastic;
     d->device = was.device;
     d->log = was.log;
@@ -73,15 +72,10 @@ int ddp_is_newcomer(void)
     return number && *number;
 }
 
-static int has_gpu(const struct ddp *d)
-{
-    return d->device && !strcmp(d->device->name, "cuda");
-}
-
 /* The ranks tell newcomers what these cannot know. */
 static int share_beginning(struct ddp *d)
 {
-    uint64_t words[] = {(uint64_t)d->n_first, has_gpu(d)};
+    uint64_t words[] = {(uint64_t)d->n_first, (uint64_t)d->has_gpus};
 
     if (ddp_share_words(d, words, 2))
         return -1;

@@ -108,6 +108,8 @@ struct device_graphs {
     void (*drop)(void *graph);  /* NULL is allowed */
 };
 
+#define DEVICE_MARKS 64
+
 /* Time stamps in the device's work: it notes the time when it comes to one. */
 struct device_stamps {
     /* Put a stamp behind all that was put before, or into the stream of exchange().  Return
@@ -132,6 +134,10 @@ struct device_order {
      * results of all collectives in that stream. */
     void *(*exchange)(void);
     void (*exchanged)(void);
+    /* mark: give what is in that stream by now a number below DEVICE_MARKS.  see: let what is
+     * put from now on see the results of all collectives up to that mark. */
+    void (*mark)(int number);
+    void (*see)(int number);
     const struct device_graphs *graphs; /* NULL: it records nothing */
     const struct device_stamps *stamps; /* NULL: it works while it is called */
 };

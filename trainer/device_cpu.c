@@ -172,6 +172,8 @@ static void *cpu_exchange(void) { return NULL; }
 
 static void cpu_exchanged(void) {}
 
+static void cpu_mark(int number) { (void)number; }
+
 /* The images are where gather() reads them. */
 static int cpu_hold(struct images *images)
 {
@@ -198,7 +200,9 @@ const struct device device_cpu = {
     .order = {.well = cpu_well,
               .wait = cpu_well,
               .exchange = cpu_exchange,
-              .exchanged = cpu_exchanged},
+              .exchanged = cpu_exchanged,
+              .mark = cpu_mark,
+              .see = cpu_mark},
     .images = {.hold = cpu_hold, .let_go = cpu_let_go, .gather = images_gather},
     .alloc = cpu_alloc,
     .release = free,

@@ -65,7 +65,8 @@ static int make_graph(struct trainer *t, size_t step,
 {
     int failed, st;
 
-    if (ddp_await_all(t->ddp))
+    /* a collective that still runs cannot be started again, not even to be recorded */
+    if (ddp_await_all(t->ddp) || t->device->order.wait())
         return -1;
     st = record(t, step, put);
     if (t->ddp->has_failed || t->device->order.well() ||

@@ -195,7 +195,9 @@ static int gather_after_copies(struct trainer *t)
     for (int i = t->ddp->n_buckets; i-- > 0;)
         if (ddp_part_moved(t->ddp, i))
             return -1;
-    return ddp_await_all(t->ddp);
+    return ddp_await_all(t->ddp) || t->device->order.wait() || ddp_well(t->ddp)
+               ? -1
+               : 0;
 }
 
 /* Make the optimizer's step.  With ZeRO parameters still arrive when this

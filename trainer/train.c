@@ -165,13 +165,14 @@ int trainer_init(struct trainer *t)
     int st = 0;
 
     t->desc = model_find(t->args->model);
+    if (!t->ddp->is_newcomer) /* to which the ranks have told it */
+        t->ddp->has_gpus = strcmp(t->args->device, "cpu") != 0;
     if (t->ddp->rank == 0 && trainer__probe(t))
         st = -1;
     if (make_device(t) || trainer__make_replay(t))
         st = -1;
     /* newcomers do it with the ranks that they join */
-    if (!t->ddp->is_newcomer && strcmp(t->args->device, "cpu") &&
-        ddp_renew(t->ddp))
+    if (!t->ddp->is_newcomer && t->ddp->has_gpus && ddp_renew(t->ddp))
         return -1;
     trainer__cut(t, t->ddp->n_first); /* newcomers have the same passes */
     if (load_data(t, st) || make_models(t) || make_loader(t) ||

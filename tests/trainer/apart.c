@@ -295,6 +295,8 @@ static void *apart_exchange(void) { return NULL; }
 
 static void apart_exchanged(void) {}
 
+static void apart_mark(int number) { (void)number; }
+
 static const struct device device_apart = {
     .name = "apart",
     .is_async = 1,
@@ -312,7 +314,9 @@ static const struct device device_apart = {
     .order = {.well = apart_well,
               .wait = apart_well,
               .exchange = apart_exchange,
-              .exchanged = apart_exchanged},
+              .exchanged = apart_exchanged,
+              .mark = apart_mark,
+              .see = apart_mark},
     .images = {.hold = apart_hold,
                .let_go = apart_let_go,
                .gather = apart_gather},

@@ -308,6 +308,16 @@ direct() {
     [ "$(grep -c 'lost 1 of 2 ranks: 1 goes on' out)" = 2 ] || fail "no growth was cut short"
 }
 
+# With ZeRO parameters are waited for in the stream: the host waits for one bucket in each of
+# 5 steps, and for nothing else.
+# shellcheck disable=SC2086
+gathers() {
+    printf '#!/bin/sh\nexport DYING_FAULT=die:coll_wait:6\nexec "$@"\n' > sixth
+    chmod +x sixth
+    LD_LIBRARY_PATH=$gpus accept "$collrun" -n 3 ./sixth "$build/tests/trainer/coll_train_dying" \
+        $few --limit-train 120 --model net --device cuda --zero 1 --graph off
+}
+
 # Ranks read each other's gradients in place, all at the same places, also when ranks have
 # changed; what they cannot read so is sent as other memory, without a word.
 # shellcheck disable=SC2086
@@ -357,5 +367,6 @@ wrong
 broken
 direct
 in_place
+gathers
 newcomers
 echo "passed"

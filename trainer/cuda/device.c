@@ -104,6 +104,8 @@ const struct device device_cuda = {
               .wait = gpu_wait,
               .exchange = gpu_exchange,
               .exchanged = gpu_exchanged,
+              .mark = gpu_mark,
+              .see = gpu_see,
               .graphs = &gpu_graphs,
               .stamps = &gpu_stamps},
     .images = {.hold = compute_hold,

@@ -169,6 +169,9 @@ static void close_streams(void)
         gpu.cu.cuEventDestroy(gpu.computed);
     if (gpu.exchanged)
         gpu.cu.cuEventDestroy(gpu.exchanged);
+    for (int i = 0; i < DEVICE_MARKS; i++)
+        if (gpu.marks[i])
+            gpu.cu.cuEventDestroy(gpu.marks[i]);
     if (gpu.exchange && gpu.exchange != gpu.compute)
         gpu.cu.cuStreamDestroy(gpu.exchange);
     if (gpu.compute)

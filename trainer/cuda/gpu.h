@@ -37,7 +37,7 @@ struct gpu {
     CUdevice device;
     CUcontext context;
     CUstream compute, exchange; /* the same one without overlap */
-    CUevent computed, exchanged;
+    CUevent computed, exchanged, marks[DEVICE_MARKS];
     /* What cuDNN and cublasLt may write while they compute; all layers share it. */
     struct gpu_room work;
     /* The gradient of a convolution's weights, values in cuDNN's order, likewise. */
@@ -113,6 +113,8 @@ void gpu_copy(void *to, const void *from, size_t len);
 void gpu_zero(void *at, size_t len);
 void *gpu_exchange(void);
 void gpu_exchanged(void);
+void gpu_mark(int number);
+void gpu_see(int number);
 
 /* Wait until the GPU has done all that was put into it; returns as gpu_well(). */
 int gpu_wait(void);

@@ -64,13 +64,21 @@ int gpu_wait(void)
     return gpu_well();
 }
 
+static int record(CUstream stream, CUevent event)
+{
+    return gpu_note(gpu.cu.cuEventRecord(event, stream), "cuEventRecord");
+}
+
+static void await(CUstream stream, CUevent event)
+{
+    gpu_note(gpu.cu.cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+}
+
 /* Let what comes in `later` begin when `earlier` has passed what is in it now. */
 static void order(CUstream earlier, CUstream later, CUevent event)
 {
-    if (earlier == later ||
-        gpu_note(gpu.cu.cuEventRecord(event, earlier), "cuEventRecord"))
-        return;
-    gpu_note(gpu.cu.cuStreamWaitEvent(later, event, 0), "cuStreamWaitEvent");
+    if (earlier != later && !record(earlier, event))
+        await(later, event);
 }
 
 void *gpu_exchange(void)
@@ -80,6 +88,23 @@ void *gpu_exchange(void)
 }
 
 void gpu_exchanged(void) { order(gpu.exchange, gpu.compute, gpu.exchanged); }
+
+void gpu_mark(int number)
+{
+    CUevent *mark = &gpu.marks[number];
+
+    if (gpu.exchange == gpu.compute ||
+        (!*mark && gpu_note(gpu.cu.cuEventCreate(mark, CU_EVENT_DISABLE_TIMING),
+                            "cuEventCreate")))
+        return;
+    record(gpu.exchange, *mark);
+}
+
+void gpu_see(int number)
+{
+    if (gpu.marks[number])
+        await(gpu.compute, gpu.marks[number]);
+}
 
 /* Keep memory that graphs may use until gpu_close(). */
 static int keep(void *at)
