@@ -291,18 +291,25 @@ static int find_place(struct trainer *t, size_t step)
     return 0;
 }
 
+/* Read what the step has left. */
+static int read_record(struct trainer *t, struct step_record *record)
+{
+    if (t->device->read(record, t->step.record, sizeof(*record)))
+        return -1;
+    t->step.is_seen = 1;
+    t->step.loss = record->score.loss;
+    t->step.n_right = record->score.n_right;
+    return 0;
+}
+
 /* Learn what the step has left: 0, or -1 with train_error() set, the same sentence on every
  * rank if the loss of a rank is not finite. */
 static int see_step(struct trainer *t, size_t step)
 {
     struct step_record record;
 
-    if (t->device->read(&record, t->step.record, sizeof(record)) ||
-        ddp_well(t->ddp) || phase_read(&t->phases))
+    if (read_record(t, &record) || ddp_well(t->ddp) || phase_read(&t->phases))
         return -1;
-    t->step.is_seen = 1;
-    t->step.loss = record.score.loss;
-    t->step.n_right = record.score.n_right;
     if (isfinite(record.canary))
         return 0;
     take_back(t);
@@ -343,6 +350,7 @@ static int put_step(struct trainer *t, size_t step)
 
 int trainer__step(struct trainer *t, size_t step)
 {
+    struct step_record record;
     int st;
 
     begin_step(t, step);
@@ -350,7 +358,11 @@ int trainer__step(struct trainer *t, size_t step)
     trainer__params_changed(t);
     if (!st && !t->step.is_seen)
         st = see_step(t, step);
-    if (st)
-        take_back(t);
-    return st;
+    if (!st)
+        return 0;
+    if (!t->step
+             .is_seen) /* other ranks may have made the step, so that it counts */
+        read_record(t, &record);
+    take_back(t);
+    return -1;
 }

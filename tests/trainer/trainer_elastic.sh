@@ -5,6 +5,8 @@
 # where the numbers of ranks allow it.
 . "${srcdir:-.}/tests/trainer/trainer_dying.sh"
 
+losses_of() { grep -o '"loss":[0-9.]*' r.json | tr '\n' ' '; }
+
 refusals() {
     refuse 2 'leave --shard out' "$train" --elastic --shard stride
     refuse 2 'leave --synthetic' "$train" --elastic --synthetic
@@ -24,9 +26,14 @@ in_each_phase() {
         1=die:coll_start:9 0=die:coll_wait:4 1=die:coll_wait:6 0=die:optim_move:1 \
         1=die:optim_move:6 0=die:optim_move:12 1=die:coll_allreduce:12 \
         0=die:coll_allreduce:14 1=die:coll_allreduce:16 0=die:coll_allreduce:18
-    # who learns too early of a death: the others are a step ahead
-    all_same 4 0 "$fixed" 0=fail:coll_wait:2 1=fail:coll_wait:5 2=fail:coll_wait:6 \
-        0=fail:coll_wait:12
+    # who learns too early of a death: the others are a step ahead, and all losses count
+    # shellcheck disable=SC2086
+    same 4 "" $fixed
+    losses=$(losses_of)
+    for fault in 0=fail:coll_wait:2 1=fail:coll_wait:5 2=fail:coll_wait:6 0=fail:coll_wait:12; do
+        all_same 4 0 "$fixed" $fault
+        [ "$(losses_of)" = "$losses" ] || fail "$fault: losses $(losses_of), not $losses"
+    done
     # who is ahead dies before it sends its state to who is not, or meanwhile, if the others
     # were ahead at all
     for fault in coll_broadcast:3 coll_broadcast:4 coll_comm_shrink:1; do
