@@ -137,9 +137,9 @@ static int judge(struct args *args)
         return train_refuse("--target-acc %g is not valid: it must be a "
                             "share of 1, such as 0.99",
                             args->target_acc);
-    if (args->graph == GRAPH_ON && args->elastic)
-        return train_refuse("--graph on is not possible with --elastic; leave "
-                            "one of them out");
+    if (args->graph == GRAPH_ON && args->elastic && args->zero)
+        return train_refuse("--graph on is not possible with --elastic and "
+                            "--zero; leave one of them out");
     if (args->elastic && judge_elastic(args))
         return -1;
     if (strcmp(args->device, "auto") && !device_find(args->device, &number))

@@ -14,7 +14,8 @@
  * dies, no survivor is more than one step ahead of another: one whose exchange was whole
  * has made the step, and one whose exchange failed has not.  A rank that has made it
  * sends its parameters and optimizer state, and the step counts, with the dead rank's
- * images.  If no rank has made it, it is made again, without the dead rank.
+ * images.  If no rank has made it, it is made again, without the dead rank.  A graph of a
+ * device makes a step also after an exchange that has failed; then it is undone.
  *
  * With ZeRO each rank changes a part, and copies.h has every part as it was after the
  * last two steps.  No rank finishes a step before all parts have their copies.  So the
@@ -105,7 +106,19 @@ static int count(const struct place *all, int n, enum standing standing)
     return found;
 }
 
-/* ---- running statistics ---- */
+/* ---- what is kept of a step's beginning ---- */
+
+static int make_before(struct trainer *t)
+{
+    size_t n = model_n_params(t->model) + t->optim.n_state;
+
+    t->rescue.before = t->device->alloc(n * sizeof(*t->rescue.before));
+    return t->rescue.before
+               ? 0
+               : train_fail("out of memory for a copy of parameters and the "
+                            "optimizer's state, %zu bytes; give --graph off",
+                            n * sizeof(*t->rescue.before));
+}
 
 int trainer__make_rescue(struct trainer *t)
 {
@@ -114,14 +127,36 @@ int trainer__make_rescue(struct trainer *t)
     if (!t->args->elastic)
         return 0;
     t->rescue.alike = rng_key(args_digest(t->args), dataset_digest(&t->data));
-    if (n == 0)
-        return 0;
-    t->rescue.running = t->device->alloc(n * sizeof(*t->rescue.running));
-    return t->rescue.running
-               ? 0
-               : train_fail("out of memory for %zu running statistics; leave "
-                            "--elastic out",
-                            n);
+    if (n)
+        t->rescue.running = t->device->alloc(n * sizeof(*t->rescue.running));
+    if (n && !t->rescue.running)
+        return train_fail("out of memory for %zu running statistics; leave "
+                          "--elastic out",
+                          n);
+    return t->step.replay.can ? make_before(t) : 0;
+}
+
+static void keep_before(struct trainer *t)
+{
+    size_t n = model_n_params(t->model);
+    float *before = t->rescue.before;
+
+    t->device->copy(before, model_params(t->model), n * sizeof(*before));
+    t->device->copy(before + n, t->optim.state,
+                    t->optim.n_state * sizeof(*before));
+}
+
+void trainer__undo(struct trainer *t)
+{
+    size_t n = model_n_params(t->model);
+    const float *before = t->rescue.before;
+
+    if (!before || !t->step.replay.is_wanted)
+        return;
+    t->device->copy(model_params(t->model), before, n * sizeof(*before));
+    t->device->copy(t->optim.state, before + n,
+                    t->optim.n_state * sizeof(*before));
+    trainer__params_changed(t);
 }
 
 void trainer__begin_rescue(struct trainer *t)
@@ -131,6 +166,8 @@ void trainer__begin_rescue(struct trainer *t)
     if (t->rescue.running)
         t->device->copy(t->rescue.running, model_running(t->model),
                         model_n_running(t->model) * sizeof(float));
+    if (t->rescue.before && t->step.replay.is_wanted)
+        keep_before(t);
     t->rescue.in_step = 1;
 }
 
@@ -395,6 +432,7 @@ static int take_latest(struct trainer *t, const struct place *all)
 void trainer__drop_rescue(struct trainer *t)
 {
     t->device->release(t->rescue.running);
+    t->device->release(t->rescue.before);
     t->device->release(t->rescue.whole);
     copies_destroy(t->rescue.copies);
 }
@@ -478,6 +516,7 @@ static int meet(struct trainer *t)
 int trainer_survive(struct trainer *t)
 {
     loader_drop(t->loader);
+    trainer__renew_replay(t);
     return ddp_shrink(t->ddp) ? -1 : meet(t);
 }
 
@@ -501,6 +540,7 @@ static int meet_newcomers(struct trainer *t)
 int trainer_grow(struct trainer *t)
 {
     loader_drop(t->loader);
+    trainer__renew_replay(t);
     if ((t->args->zero && hold_whole(t)) || ddp_grow(t->ddp, t->pace.n_new))
         return -1;
     return meet_newcomers(t);

@@ -203,7 +203,7 @@ static const struct program_option options[] = {
     {"graph", 0, OPTION_CHOICE, AT(graph), "auto|on|off", "auto",
      .help = "record the work of a step on a GPU once, with its exchange, and "
              "launch it as one graph for each step; auto: where that is "
-             "possible: not with --elastic"},
+             "possible: not with --elastic and --zero"},
     {"threads", 0, OPTION_U64, AT(threads), "N", NULL,
      .help = "threads of a rank, on processors (default OMP_NUM_THREADS, else "
              "SLURM_CPUS_PER_TASK, else 1)",

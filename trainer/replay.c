@@ -5,6 +5,11 @@
  * Only steps of all images are: of these each has the same work.  The first one is put as
  * it is, so that all memory is there and all kernels are loaded.  All ranks record at the
  * same step, and launch at the same steps.
+ *
+ * A graph updates the parameters also if its exchange fails, because a rank dies.  The host
+ * learns of it when the step is over; so a run that can go on then keeps what was before
+ * (trainer__begin_rescue()).  The stream itself could not tell: results of a collective
+ * that has failed may be anything.
  */
 #include "trainer/ddp.h"
 #include "trainer/device.h"
@@ -22,9 +27,10 @@ int trainer__make_replay(struct trainer *t)
         return train_refuse("--graph on: --device %s has no graphs; leave "
                             "--graph out, or give --device cuda",
                             t->device->name);
-    /* An elastic run looks at the average before it changes a parameter. */
-    t->step.replay.is_wanted =
-        t->device->order.graphs && a->graph != GRAPH_OFF && !a->elastic;
+    /* With --elastic and --zero the host makes copies. */
+    t->step.replay.can = t->device->order.graphs && a->graph != GRAPH_OFF &&
+                         !(a->elastic && a->zero);
+    t->step.replay.is_wanted = t->step.replay.can;
     return 0;
 }
 
@@ -34,6 +40,13 @@ void trainer__drop_replay(struct trainer *t)
         t->device->order.graphs->drop(t->step.replay.graph);
     t->step.replay.graph = NULL;
     phase_drop(&t->step.replay.spans);
+}
+
+void trainer__renew_replay(struct trainer *t)
+{
+    trainer__drop_replay(t);
+    t->step.replay.is_warm = 0;
+    t->step.replay.is_wanted = t->step.replay.can;
 }
 
 /* Put the step while the device records.  Returns 0 if t->step.replay.graph is there. */

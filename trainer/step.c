@@ -266,6 +266,7 @@ static void begin_step(struct trainer *t, size_t step)
 static void take_back(struct trainer *t)
 {
     phase_forget(&t->phases);
+    trainer__undo(t);
     t->optim.step = t->step.before.optim;
     t->rate.step = t->step.before.rate;
     t->optim.lr = t->step.before.lr;

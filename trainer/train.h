@@ -40,6 +40,9 @@ struct rescue {
     int is_training; /* this rank has the run's state, and its steps have begun */
     uint64_t alike; /* a number of the options and images, equal on all ranks */
     float *running; /* of the device: the running statistics before this step */
+    /* of the device: the same of parameters and the optimizer's state; NULL if a step changes
+     * them only when the exchange was whole */
+    float *before;
     int in_step;    /* the step has begun, and is not counted */
     uint64_t n_counted; /* steps of the run that are counted */
     /* With ZeRO; else NULL.  whole: parameters and state of all ranks, of the device,
@@ -57,7 +60,8 @@ struct test_pass {
 
 /* Steps as one graph of the device. */
 struct replay {
-    int is_wanted;  /* the device is to record a step */
+    int can;        /* the device records, and options allow it */
+    int is_wanted;  /* it is to record a step */
     int is_warm;    /* a step of all images was made */
     void *graph;    /* of a step, or NULL */
     uint64_t bytes; /* of gradients that it averages */

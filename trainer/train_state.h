@@ -16,11 +16,13 @@ int trainer__step(struct trainer *t, size_t step);
 
 /* trainer__replay: do the work of a step that has begun, by `put` or by a graph of what
  * `put` does.  trainer__make_replay: find out if there are to be graphs.  Both return 0, or
- * -1 with train_error() set.  trainer__drop_replay: drop the graph. */
+ * -1 with train_error() set.  trainer__drop_replay: drop the graph.  trainer__renew_replay: do
+ * so, since the ranks change, and begin to record anew. */
 int trainer__replay(struct trainer *t, size_t step,
                     int (*put)(struct trainer *t, size_t step));
 int trainer__make_replay(struct trainer *t);
 void trainer__drop_replay(struct trainer *t);
+void trainer__renew_replay(struct trainer *t);
 
 /* Begin an epoch's sums. */
 void trainer__open_tally(struct trainer *t);
@@ -29,10 +31,12 @@ void trainer__open_tally(struct trainer *t);
 void trainer__count_step(struct trainer *t);
 
 /* trainer__make_rescue: allocate what --elastic needs; 0, or -1 with train_error() set.
- * trainer__begin_rescue: keep what a step will change, before it
- * begins.  trainer__drop_rescue: free it all. */
+ * trainer__begin_rescue: keep what a step will change, before it begins.  trainer__undo: take
+ * back what a step that has failed has done to parameters and optimizer.
+ * trainer__drop_rescue: free it all. */
 int trainer__make_rescue(struct trainer *t);
 void trainer__begin_rescue(struct trainer *t);
+void trainer__undo(struct trainer *t);
 void trainer__drop_rescue(struct trainer *t);
 
 /* Cut the images of a step of so many ranks into blocks, without memory for their sums. */

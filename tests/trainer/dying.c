@@ -128,6 +128,13 @@ WRAP(checkpoint_save,
      (const struct checkpoint *c, const char *dir, size_t keep), c, dir, keep)
 WRAP(model_forward, (struct model * m, const struct pass *pass), m, pass)
 
+struct trainer;
+WRAP(trainer__replay,
+     (struct trainer * t, size_t step,
+      int (*put)(struct trainer *t, size_t step)),
+     t, step, put)
+WRAP(coll_comm_async_error, (struct coll_comm * comm), comm)
+
 void __real_optim_move(struct optim *o, const struct optim_part *part);
 void __wrap_optim_move(struct optim *o, const struct optim_part *part);
 void __wrap_optim_move(struct optim *o, const struct optim_part *part)

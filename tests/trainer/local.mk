@@ -86,7 +86,7 @@ tests_trainer_coll_train_dying_LDADD = libtrainer.la libcoll.la
 tests_trainer_coll_train_dying_LDFLAGS = -Wl,--wrap=coll_group_end -Wl,--wrap=coll_start -Wl,--wrap=coll_wait \
 	-Wl,--wrap=coll_allreduce -Wl,--wrap=coll_allgather -Wl,--wrap=coll_broadcast \
 	-Wl,--wrap=coll_comm_shrink -Wl,--wrap=coll_comm_grow \
-	-Wl,--wrap=coll_comm_create_env -Wl,--wrap=coll_comm_dup -Wl,--wrap=coll_comm_waiting -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
+	-Wl,--wrap=trainer__replay -Wl,--wrap=coll_comm_async_error -Wl,--wrap=coll_comm_create_env -Wl,--wrap=coll_comm_dup -Wl,--wrap=coll_comm_waiting -Wl,--wrap=checkpoint_save -Wl,--wrap=model_forward \
 	-Wl,--wrap=optim_move -Wl,--wrap=coll_gatherv -Wl,--wrap=coll_scatterv -Wl,--wrap=device_find
 # a coll_train whose kernels the driver of tests/fake_cuda has, for builds without nvcc
 if HAVE_CUDNN

@@ -109,6 +109,7 @@ graphs() {
     alike_graph 2 $few $more --fp16-allreduce --opt adagrad --overlap off
     FAKE_CUDA_DEVICES=2 alike_graph 3 $few $more --bf16-allreduce --zero 1
     alike_graph 2 $few $more --test-batch-size 3 --dropout off
+    alike_graph 2 $few $more --drop-last off --elastic
     # a graph is launched for the steps of all images but the first one: 12 steps of them
     steps="$few $more --drop-last off --device cuda"
     for call in cuGraphLaunch:23:700 cuStreamBeginCapture:1:700; do
@@ -131,7 +132,8 @@ graphs() {
     done
     cmp -s nan.cpu nan.cuda || fail "other sentences: $(cat nan.cpu nan.cuda)"
     refuse 2 '--graph on: --device cpu has no graphs' "$train" $few --device cpu --graph on
-    refuse 2 '--graph on is not possible with --elastic' "$train" $few --elastic --graph on
+    refuse 2 '--graph on is not possible with --elastic and --zero' "$train" $few --elastic \
+        --zero 1 --graph on
 }
 
 # spans ROW: "NAME BEGIN END" of each span in t.json's rows of this name.
@@ -281,11 +283,27 @@ done
 exec "$@"
 END
     chmod +x faulty
-    # shellcheck disable=SC2086
     DYING_REFILL=2:1 LD_LIBRARY_PATH=$gpus accept "$collrun" -n 2 --min-np 1 --max-restarts 2 \
-        ./faulty "$build/tests/trainer/coll_train_dying" $few --limit-train 240 --model net \
-        --elastic --device cuda --progress plain "$@"
-    says '^Images: 240 of 240'
+        ./faulty "$build/tests/trainer/coll_train_dying" --dataset synthetic --limit-train 240 \
+        --limit-test 16 --epochs 1 --global-batch-size 16 --model net --elastic --device cuda \
+        --progress plain "$@"
+    says 'Images: \([0-9]*\) of \1$'
+}
+
+# Ranks die, or one learns of a death too early, while all launch a graph: the step is
+# undone, and the result is that of a run in which nobody died.
+elastic_graphs() {
+    fixed="--limit-train 256 --epochs 2 --deterministic --global-batch-size 32 --graph on --json -"
+    # shellcheck disable=SC2086
+    dying '' $fixed
+    whole=$(crc)
+    for fault in 1=die:trainer__replay:5 0=die:trainer__replay:6 \
+        '1=die:trainer__replay:3 n1=die:trainer__replay:5' 0=fail:coll_comm_async_error:9 \
+        1=fail:coll_comm_async_error:12; do
+        # shellcheck disable=SC2086
+        dying "$fault" $fixed
+        [ "$(crc)" = "$whole" ] || fail "$fault: other parameters"
+    done
 }
 
 # from_gpu_to_gpu N: so the last N words of ranks' GPU buffers are.
@@ -368,5 +386,6 @@ broken
 direct
 in_place
 gathers
+elastic_graphs
 newcomers
 echo "passed"
