@@ -36,6 +36,6 @@ tests_libsame_ids_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 endif
 check_PROGRAMS += tests/net/enemy tests/net/wire
 scripts += %D%/hosts.sh %D%/net.sh %D%/clones.sh %D%/collrun.sh %D%/diagnose.sh \
-	%D%/elastic.sh %D%/links.sh \
+	%D%/elastic.sh %D%/gpus.sh %D%/links.sh \
 	%D%/names.sh %D%/nodes.sh %D%/ports.sh %D%/scale.sh %D%/vanish.sh %D%/strangers.sh
 EXTRA_DIST += %D%/hosts %D%/rsh %D%/run %D%/slurm-up %D%/world.sh
