@@ -105,6 +105,6 @@ scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_r
 long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
 	%D%/trainer_warmup.test %D%/trainer_killed.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_dying.sh %D%/trainer_killed.sh \
-	%D%/trainer_program.sh %D%/record_resnet.py \
+	%D%/trainer_gpus.sh %D%/trainer_program.sh %D%/record_resnet.py \
 	%D%/record_rules.py %D%/record_torch.py %D%/resnet.json %D%/rules.json \
 	%D%/torch.json %D%/trainer_recorded.h

@@ -3,51 +3,9 @@
 # coll_train --device cuda, over the driver of tests/fake_cuda and the libraries of
 # tests/fake_cudnn: the same losses as on processors, the same bits on all ranks, and one
 # sentence for what is missing or fails.
-. "${srcdir:-.}/tests/trainer/trainer_program.sh"
-set -u
-[ -e "$build/tests/fake_cudnn/.libs/libcudnn.so.9" ] ||
-    { echo "configure found no headers of CUDA or cuDNN"; exit 77; }
-[ -e "$build/trainer/cuda/cuda_image.c" ] || train=$build/tests/trainer/coll_train_cuda
+. "${srcdir:-.}/tests/trainer/trainer_gpus.sh"
 probe=$build/tests/trace/trace_probe
-driver=$build/tests/fake_cuda/.libs
-gpus=$driver:$build/tests/fake_cudnn/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 few="--dataset synthetic --limit-train 48 --limit-test 16 --batch-size 8 --epochs 1"
-lines="--progress plain --log-interval 1 --json -"
-unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_MEMORY FAKE_CUDA_DEVICES
-
-# on DEVICE RANKS ARGUMENTS...: what it printed is in the file DEVICE.
-on() {
-    device=$1 ranks=$2
-    shift 2
-    libraries=
-    [ "$device" = cpu ] || libraries=$gpus
-    LD_LIBRARY_PATH=$libraries accept "$collrun" -n "$ranks" "$train" --device "$device" "$@"
-    cp out "$device"
-}
-
-# losses FILE: the losses of its steps and of its test.
-losses() {
-    sed -n 's/^Train Epoch.*Loss: //p; s/.*Average loss: \([0-9.]*\),.*/\1/p' "$1"
-}
-
-# alike: the last runs on cpu and cuda had the same losses.
-alike() {
-    losses cpu > cpu.losses
-    losses cuda > cuda.losses
-    [ -s cpu.losses ] || fail "no losses"
-    paste cpu.losses cuda.losses | awk '
-        NF != 2 || $1 - $2 > 1e-4 || $2 - $1 > 1e-4 { bad = 1 }
-        END { exit bad }' || fail "other losses: $(paste cpu.losses cuda.losses | tr '\n' ';')"
-}
-
-# both RANKS ARGUMENTS...: on processors and on GPUs, with the same losses.
-both() {
-    # shellcheck disable=SC2086
-    on cpu "$@" $lines
-    # shellcheck disable=SC2086
-    on cuda "$@" $lines
-    alike
-}
 
 # shellcheck disable=SC2086
 models() {
