@@ -47,6 +47,22 @@ ranks() {
     on cuda 1 $few --model net --limit-train 16 --device cuda:0
 }
 
+# GPUs that ranks share, or have for themselves, and GPUs that cannot reach each other's memory.
+# shellcheck disable=SC2086,SC2163
+devices() {
+    for have in FAKE_CUDA_DEVICES=1 FAKE_CUDA_DEVICES=2 FAKE_CUDA_IPC=0 \
+        'FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0' 'FAKE_CUDA_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1'; do
+        export $have
+        both 4 $few --model net --limit-train 128
+        unset FAKE_CUDA_DEVICES FAKE_CUDA_IPC FAKE_CUDA_PEERS CUDA_VISIBLE_DEVICES
+    done
+    for n in 1 2; do
+        LD_LIBRARY_PATH=$gpus FAKE_CUDA_DEVICES=$n accept "$collrun" --scaling 1,2 \
+            --csv $n.csv -- "$train" $few --model net --device cuda
+        [ "$(grep -c '^[12],[0-9.]*,' $n.csv)" = 2 ] || fail "no table of $n GPUs"
+    done
+}
+
 # alike_graph RANKS ARGUMENTS...: the same bits with and without graphs, where algorithms
 # repeat their bits.
 alike_graph() {
@@ -336,6 +352,7 @@ END
 
 models
 ranks
+devices
 graphs
 measured
 checkpoints
