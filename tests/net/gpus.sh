@@ -37,13 +37,13 @@ start() {
         node $h "$job" env LD_LIBRARY_PATH="$gpus" "$collrun" --nnodes 2 --nproc-per-node 2 \
             --rdzv-id "$job" --rdzv-endpoint h1:$port $options "$dir/program" \
             --dataset synthetic --model net --batch-size 8 --limit-test 16 --progress plain \
-            --log-interval 1 "$@"
+            --log-interval 1 --json - "$@"
     done
 }
 
 # losses JOB: of its steps and its test.
 losses() {
-    sed -n 's/^Train Epoch.*Loss: //p; s/.*Average loss: \([0-9.]*\),.*/\1/p' "$dir/$1".h?
+    sed -n 's/^Train Epoch.*Loss: //p; s/.*"test_loss":\([0-9.]*\).*/\1/p' "$dir/$1".h?
 }
 
 # same_losses JOB: those of the processors.
@@ -72,10 +72,10 @@ alike() {
     judge "the ranks are on GPUs" cuda2 has_line 'device cuda:0 fake_cuda 0' cuda2
 }
 
-# all_end JOB: no rank ends well, and a launcher says why.
+# all_end JOB: no rank ends well, and the launcher or another rank says why.
 all_end() {
     has_lines 0 '^status 0' "$1" && has_lines 2 '^status [1-9]' "$1" &&
-        has_line 'rank 3 (pid [0-9]*) was killed by signal 9' "$1"
+        has_line 'rank 3 (pid .*) \(was killed by signal 9\|died\)' "$1"
 }
 
 # The training is too long to end by itself.
