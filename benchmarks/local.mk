@@ -152,7 +152,8 @@ benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 benchmarks_overlap_SOURCES = %D%/overlap.c
 benchmarks_shrink_latency_SOURCES = %D%/shrink_latency.c
 
-EXTRA_DIST += %D%/NOTES.md %D%/horovod_step.py %D%/python_compare.py %D%/train_compare %D%/train_torch.py \
+EXTRA_DIST += %D%/NOTES.md %D%/horovod_step.py %D%/python_compare.py %D%/train_checkpoint.py %D%/train_compare \
+	%D%/train_torch.py \
 	%D%/results/2026-11-28-epyc-2-cores-python.txt \
 	%D%/results/2026-11-28-epyc-2-cores-shrink.txt \
 	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \

@@ -11,6 +11,10 @@ begin as PyTorch draws them.  Several ranks are DistributedDataParallel over
 gloo; they meet by --meet FILE.  Two epochs are trained; the second is timed, from a
 barrier to the last rank's end.  Rank 0 prints one line of JSON.
 
+With --begin CHECKPOINT only the next epoch of coll_train's run is trained, from its
+parameters and momentum and without dropout; "losses" are those of rank 0's steps.  So
+coll_train --resume CHECKPOINT --dropout off has the same losses (tests/gpu/train.sh).
+
 On GPUs (--device cuda) a rank takes that of its number, modulo those that there are; ranks
 with GPUs of their own meet by nccl.  The images lie in the GPU's memory, and losses are
 read once an epoch.
@@ -30,6 +34,7 @@ import torch.nn.functional as F
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
                                 os.pardir, "trainer"))
+import train_checkpoint
 from rng import SYNTHETIC, epoch_order, rng_below, rng_key, rng_unit_of
 
 SEED = 42
@@ -157,8 +162,8 @@ def make_optimizer(args, model):
 
 
 def train_epoch(args, model, optimizer, images, labels, epoch):
-    """Return the mean loss of this rank's images, and the seconds."""
-    total, step = 0.0, args.batch * args.size
+    """Return the losses of this rank's steps, and the seconds."""
+    losses, step = [], args.batch * args.size
     order = torch.tensor(epoch_order(SEED, len(labels), epoch)).to(images.device)
     is_cuda = args.device == "cuda"
     model.train()
@@ -179,12 +184,13 @@ def train_epoch(args, model, optimizer, images, labels, epoch):
             loss = F.cross_entropy(model(x), labels[index])
         loss.backward()
         optimizer.step()
-        total += loss.detach() if is_cuda else loss.item()
+        losses.append(loss.detach() if is_cuda else loss.item())
     if is_cuda:
         torch.cuda.synchronize()
     if args.size > 1:
         dist.barrier()
-    return float(total) / args.steps, time.monotonic() - start
+    seconds = time.monotonic() - start
+    return [float(loss) for loss in losses], seconds
 
 
 def parse():
@@ -199,6 +205,8 @@ def parse():
                    help="channels last; on GPUs compiled, too")
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     p.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
+    p.add_argument("--begin", metavar="CHECKPOINT",
+                   help="of coll_train; it needs --opt sgd")
     p.add_argument("--meet", help="a new file's name, for several ranks")
     args = p.parse_args()
     args.rank = int(os.environ.get("RANK", 0))
@@ -217,6 +225,14 @@ def prepare_cuda(args):
     return "nccl" if n >= args.size else "gloo"
 
 
+def epochs_of(args, model, optimizer):
+    """Return the numbers of the epochs to train."""
+    if not args.begin:
+        return range(2)
+    epoch = train_checkpoint.begin(args.begin, model, optimizer)
+    return range(epoch, epoch + 1)
+
+
 def main():
     args = parse()
     make, shape = MODELS[args.model]
@@ -224,6 +240,10 @@ def main():
     torch.manual_seed(SEED)
     backend = prepare_cuda(args) if args.device == "cuda" else "gloo"
     model = make().to(args.device)
+    if args.begin:
+        for dropout in model.modules():
+            if isinstance(dropout, (nn.Dropout, nn.Dropout2d)):
+                dropout.p = 0
     n_params = sum(p.numel() for p in model.parameters())
     if args.tuned:
         model = model.to(memory_format=torch.channels_last)
@@ -238,13 +258,14 @@ def main():
     if args.tuned and args.device == "cuda":
         model = torch.compile(model)
     optimizer = make_optimizer(args, model)
-    for epoch in range(2):
-        loss, seconds = train_epoch(args, model, optimizer, images, labels,
-                                    epoch)
+    for epoch in epochs_of(args, model, optimizer):
+        losses, seconds = train_epoch(args, model, optimizer, images, labels,
+                                      epoch)
     if args.rank == 0:
         print(json.dumps({
             "images_per_s": len(labels) / seconds,
-            "loss": loss,
+            "loss": sum(losses) / args.steps,
+            "losses": losses,
             "params": n_params,
             "max_rss_mib":
                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
