@@ -59,9 +59,11 @@ stacks() {
 }
 
 # part SECONDS NAME COMMAND...: what it prints goes to NAME.txt; before it is ended, where it
-# stands goes to NAME.stacks.txt if there is cuda-gdb.
+# stands goes to NAME.stacks.txt if there is cuda-gdb.  A fake driver is among other tests,
+# and gets more time.
 part() {
     limit=$1 name=$2 began=$(date +%s)
+    [ -z "$fake" ] || limit=$((limit * 4))
     shift 2
     timeout -k 5 "$limit" "$@" > "$reports/$name.txt" 2>&1 &
     timeout $((limit - 9)) tail -s 0.1 --pid=$! -f /dev/null ||
@@ -104,9 +106,7 @@ fi
 rules='' checks='' quick='' mechanisms='--mps --within 90'
 ranks='' every='-b 8 -e 256M -f 32' small='-b 8 -e 64K -f 8' large='-b 1M -e 64M -f 8'
 compare='-n 2,4 -s 8,64K,1M,64M'
-trained='--dataset synthetic --epochs 1' train_ranks='1 2 4'
-train_cnn='--model cnn --limit-train 3200 --limit-test 512' cnn_batch=64
-train_resnet='--model resnet18 --lr 0.0001 --batch-size 16 --limit-train 640 --limit-test 128'
+train_ranks='1 2 4' train_batch=64 cnn_steps=50 resnet_steps=3 torch=cuda
 train_speed='--procs 1 --rounds 3 --steps 40 --cells cnn:64,cnn:512,resnet18:128'
 precisions='f32 bf16'
 driver=''
@@ -116,8 +116,8 @@ if [ -n "$fake" ]; then
     mechanisms='pointers ping_pong' ranks='--ranks 2 --rounds 5 --time 5'
     every='-b 8 -e 64K -f 64 -n 3' small='-b 8 -e 64 -f 8 -n 3' large='-b 4K -e 64K -f 16 -n 3'
     compare='-n 2 -s 8,64K -t 0.005'
-    train_ranks=2 train_cnn='--model cnn --limit-train 16 --limit-test 8' cnn_batch=8
-    train_resnet='--model resnet18 --lr 0.0001 --batch-size 8 --limit-train 16 --limit-test 2'
+    train_ranks=2 train_batch=16 cnn_steps=2 resnet_steps=2
+    torch=${TEST_LONG:+cpu}
     train_speed='--quick --python none --cells net:4 --procs 1' precisions=bf16
 fi
 
@@ -204,13 +204,13 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
         "$library/benchmarks/allreduce_bw" -d cuda --stream-overlap $large --json
     part 60 compare $run "$library/benchmarks/compare" -d cuda --quick -r 1 $compare \
         --json "$reports/compare.json"
-    # the trainer: processors' losses, and images a second beside PyTorch's
+    # the trainer: the losses of processors and PyTorch's, and images a second beside that
     if [ -x "$library/trainer/coll_train" ]; then
         for n in $train_ranks; do
-            part 25 "train_cnn_$n" $run "$here/train.sh" "$library" $n $trained \
-                --batch-size $((cnn_batch / n)) $train_cnn
-            part 30 "train_resnet18_$n" env MOST=0.01 $run "$here/train.sh" "$library" $n \
-                $trained $train_resnet
+            part 60 "train_cnn_$n" env TORCH=${torch:-none} $run "$here/train.sh" "$library" $n \
+                cnn $((train_batch / n)) $cnn_steps 0.003
+            part 60 "train_resnet18_$n" env TORCH=${torch:-none} MOST=0.01 $run "$here/train.sh" \
+                "$library" $n resnet18 $((train_batch / n)) $resnet_steps 0.001
         done
         for precision in $precisions; do
             part 60 "train_speed_$precision" $run "$here/../../benchmarks/train_compare" \

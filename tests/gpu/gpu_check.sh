@@ -16,7 +16,7 @@ IMAGE=$PWD/lib/device/cuda_image.c timeout 120 "$srcdir/tests/gpu/build.sh" \
     fail "build.sh: status $?"
 reports=$scratch/reports
 # without delays, which are of no matter here
-FAKE_CUDA_SEED=0 timeout 300 "$srcdir/tests/gpu/check.sh" --fake tests/fake_cuda/.libs \
+FAKE_CUDA_SEED=0 timeout 900 "$srcdir/tests/gpu/check.sh" --fake tests/fake_cuda/.libs \
     "$reports" tests/gpu > "$out" 2> "$err" || fail "status $?"
 cat "$out"
 grep -q '"driver": "fake_cuda"' "$reports/check.json" || fail "whose driver?"
