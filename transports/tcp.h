@@ -167,7 +167,7 @@ struct tcp_arrival {
 struct tcp_shared {
     struct tcp_shared *next, **list; /* `list` is the one that it is in */
     struct coll__xfer *whole;
-    struct coll__xfer head; /* sender: announces it, without its bytes */
+    struct coll__xfer head; /* sender: announces it; owner: NULL once it was sent */
     uint64_t number;        /* among those of its direction */
     size_t piece;           /* sender: bytes of each piece but the last */
     size_t at;              /* sender: offset of the next piece */

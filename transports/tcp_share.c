@@ -114,7 +114,7 @@ static int take_parts(struct tcp *tcp)
             continue;
         if (part != &shared->head)
             shared->left -= part->len;
-        if (!shared->left && shared->head.status == COLL_OK)
+        if (!shared->left && !shared->head.owner)
             end(tcp, shared, COLL_OK);
     }
     return n;
