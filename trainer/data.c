@@ -375,6 +375,6 @@ void images_gather(const struct images_pick *pick, float *out,
         out = images->drawn || pick->augment != AUGMENT_NONE
                   ? put_moved(pick, &from, move, out)
                   : put(pick, from.bytes, out);
-        labels[i] = images->drawn ? from.drawn.label : images->labels[at];
+        labels[i] = images->drawn ? from.drawn.look.label : images->labels[at];
     }
 }

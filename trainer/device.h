@@ -145,7 +145,7 @@ struct device_order {
 /* Sets of images, and batches of them. */
 struct device_images {
     /* Bring a set of images into the device's memory, for gather(), until let_go(), which
-     * is also called for a set that is not held.  Drawn images are left as they are. */
+     * is also called for a set that is not held.  Drawn images are drawn by gather(). */
     int (*hold)(struct images *images);
     void (*let_go)(struct images *images);
     /* As images_gather(): `pick` is the host's, which may change it and its index after

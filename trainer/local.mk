@@ -66,7 +66,7 @@ libtrainer_la_SOURCES = \
 	%D%/gradient_plan.c %D%/gradient_plan.h \
 	%D%/step.c \
 	%D%/stop.c %D%/stop.h \
-	%D%/synthetic.c %D%/synthetic.h \
+	%D%/synthetic.c %D%/synthetic.h %D%/synthetic_look.h \
 	%D%/test.c \
 	%D%/threads.c %D%/threads.h tools/common/cores.h \
 	%D%/train.c %D%/train.h \

@@ -7,24 +7,16 @@
  */
 #include "trainer/synthetic.h"
 #include "trainer/error.h"
-#include "trainer/rng.h"
 
 #include <stdlib.h>
 
 #define CELLS 7
-#define SHIFT 2
-#define NOISE 0.6f /* strength of the noise, in units of full brightness */
+#define SHIFT SYNTHETIC_SHIFT
 
 /* What a class looks like, with a rim so that it can move. */
 struct canvas {
     int height, width;
     float *value; /* [channels][height][width] */
-};
-
-struct synthetic {
-    uint64_t key, first;
-    size_t len;      /* of a pattern */
-    float *patterns; /* [DATA_CLASSES][channels][height][width], with rims */
 };
 
 static float cell(uint64_t key, int y, int x)
@@ -106,19 +98,14 @@ int synthetic_promise(struct images *images, size_t n, uint64_t seed,
 struct synthetic_image synthetic_image(const struct images *images, size_t at)
 {
     const struct synthetic *s = images->drawn;
-    uint64_t number = s->first + at;
-    uint64_t key = rng_key(s->key, DATA_CLASSES + number);
-    size_t label = number % DATA_CLASSES;
-    size_t down = rng_below(key, 0, 2 * SHIFT + 1);
-    size_t right = rng_below(key, 1, 2 * SHIFT + 1);
+    struct synthetic_look look = synthetic_look_of(s->key, s->first + at);
+    size_t moved = (size_t)look.down * ((size_t)images->width + 2 * SHIFT) +
+                   (size_t)look.right;
 
     return (struct synthetic_image){
         .of = images,
-        .pattern = s->patterns + label * s->len +
-                   down * ((size_t)images->width + 2 * SHIFT) + right,
-        .light = 0.6f + 0.4f * rng_unit(key, 2),
-        .key = key,
-        .label = (unsigned char)label,
+        .pattern = s->patterns + look.label * s->len + moved,
+        .look = look,
     };
 }
 
@@ -128,11 +115,10 @@ unsigned char synthetic_pixel(const struct synthetic_image *image, int channel,
     int height = image->of->height, width = image->of->width;
     int row = channel * (height + 2 * SHIFT) + y;
     int at = (channel * height + y) * width + x;
-    float v = image->light * image->pattern[row * (width + 2 * SHIFT) + x] +
-              NOISE * (rng_unit(image->key, 3 + (uint64_t)at) - 0.5f);
 
-    v = v < 0 ? 0 : v > 1 ? 1 : v;
-    return (unsigned char)(v * 255);
+    return synthetic_shade(&image->look,
+                           image->pattern[row * (width + 2 * SHIFT) + x],
+                           (uint64_t)at);
 }
 
 static void draw_image(const struct synthetic_image *image,
@@ -161,7 +147,7 @@ int synthetic_make(struct images *images, size_t n, uint64_t seed,
     for (size_t i = 0; i < n; i++) {
         struct synthetic_image image = synthetic_image(images, i);
 
-        images->labels[i] = image.label;
+        images->labels[i] = image.look.label;
         draw_image(&image, images->pixels + i * len);
     }
     synthetic_free(images->drawn);

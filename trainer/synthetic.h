@@ -8,6 +8,7 @@
 #define COLL_TRAINER_SYNTHETIC_H
 
 #include "trainer/data.h"
+#include "trainer/synthetic_look.h"
 
 /* Make images of images->channels, height and width: a prototype for each class,
  * moved, dimmed and noisy.
@@ -35,9 +36,7 @@ void synthetic_free(struct synthetic *drawn); /* NULL is none */
 struct synthetic_image {
     const struct images *of;
     const float *pattern; /* [channels][height + rim][width + rim], from here on */
-    float light;
-    uint64_t key; /* of the noise */
-    unsigned char label;
+    struct synthetic_look look;
 };
 
 /* Return the at-th image; images->drawn must outlive it. */

@@ -8,6 +8,7 @@
 #include "trainer/device.h"
 #include "trainer/layers.h"
 #include "trainer/optim.h"
+#include "trainer/synthetic.h"
 #include "trainer/wire.h"
 
 #include <check.h>
@@ -313,6 +314,37 @@ START_TEST(images_are_gathered_cut_and_mirrored_as_by_the_processors)
 }
 END_TEST
 
+START_TEST(images_are_drawn_as_by_the_processors)
+{
+    enum { PICKED = 4, FIRST = 40, HEIGHT = 9, WIDTH = 7 };
+    uint32_t index[PICKED] = {5, 0, 1999999999, 12}, order[PICKED] = {0};
+    struct images set = {.channels = 3, .height = HEIGHT, .width = WIDTH};
+    size_t len = images_len(&set);
+    unsigned char *pixels = calloc(PICKED, len), labels[PICKED] = {0};
+    const struct synthetic *s;
+
+    ck_assert_int_eq(synthetic_promise(&set, 2000000000, 7, FIRST), 0);
+    s = set.drawn;
+    KERNEL("paint", F32, ARRAY(s->patterns, DATA_CLASSES * s->len),
+           ARRAY(index, PICKED), ARRAY(pixels, PICKED * len),
+           ARRAY(labels, PICKED), ARRAY(order, PICKED), WORD(3), WORD(HEIGHT),
+           WORD(WIDTH), WIDE(s->key), WIDE(s->first));
+    for (size_t i = 0; i < PICKED; i++) {
+        struct synthetic_image want = synthetic_image(&set, index[i]);
+
+        ck_assert_uint_eq(order[i], i);
+        ck_assert_uint_eq(labels[i], want.look.label);
+        for (size_t p = 0; p < len; p++)
+            ck_assert_uint_eq(
+                pixels[i * len + p],
+                synthetic_pixel(&want, (int)(p / (HEIGHT * WIDTH)),
+                                (int)(p / WIDTH % HEIGHT), (int)(p % WIDTH)));
+    }
+    free(pixels);
+    images_fini(&set);
+}
+END_TEST
+
 /* ---- optimizers ----------------------------------------------------------------------- */
 
 /* Make o's step by a kernel, as optim.c computes its factors; canary: NULL: absent. */
@@ -500,6 +532,7 @@ int main(void)
     tcase_add_test(tc, losses_and_their_gradients_are_the_processors);
     tcase_add_test(tc,
                    images_are_gathered_cut_and_mirrored_as_by_the_processors);
+    tcase_add_test(tc, images_are_drawn_as_by_the_processors);
     tcase_add_loop_test(tc, optimizers_step_as_on_the_processors, 0, 12);
     tcase_add_test(tc, arrays_are_added_and_clipped);
     tcase_add_test(tc, a_loss_that_is_not_finite_spoils_the_end_of_each_part);

@@ -13,12 +13,15 @@ models() {
     grep -q 'device cuda:0 fake_cuda 0, 17 GB  precision f32  cuDNN 9' cuda || fail "no GPU in the head"
     grep -q '"device":"cuda","gpu":"cuda:0 fake_cuda 0, 17 GB"' cuda || fail "no GPU in JSON"
     grep -q '"device":"cpu","gpu":null' cpu || fail "a GPU in JSON"
+    # a set that is drawn when it is needed
+    drawn="--model resnet18-cifar --limit-train 30000 --limit-test 2"
+    both 1 $few $drawn --limit-steps 1 --augment flip-crop
     [ -z "${TEST_QUICK:-}" ] || return 0 # what takes half of the time
     both 1 $few --model alexnet --limit-train 4 --batch-size 2 --limit-test 2
     # a batch that its norm layers can tell apart, and a rate that keeps rounding small
     both 1 $few --model resnet18 --limit-train 16 --batch-size 16 --limit-test 2 --lr 0.0001
     alike_graph 2 $few --model cnn --limit-train 48
-    alike_graph 2 $few --model resnet18-cifar --limit-train 24 --batch-size 4 --limit-test 2
+    alike_graph 2 $few $drawn --limit-steps 3 --batch-size 4
 }
 
 # shellcheck disable=SC2086

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* images.c - images in the GPU's memory, from which a kernel gathers batches.
  *
- * Images that are drawn when they are needed are gathered on the host, and copied.
+ * Images that are drawn when they are needed are drawn there, as pixels of which all are
+ * gathered.
  */
 #include "trainer/cuda/compute.h"
 #include "trainer/cuda/gpu.h"
 #include "trainer/cuda/launch.h"
 #include "trainer/error.h"
+#include "trainer/synthetic.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A set's pixels and labels, of the GPU. */
+/* A set, of the GPU: pixels and labels, or what it is drawn with. */
 struct held {
     unsigned char *pixels, *labels;
+    float *patterns;
 };
 
 /* Which images a step or a gather() takes, in the GPU's memory. */
 struct taken {
     struct gpu_room index;
-    struct gpu_room drawn, labels; /* instead: images that were drawn */
+    struct gpu_room pixels, labels, order; /* drawn images, and their index */
 };
 
 static struct {
@@ -28,30 +31,41 @@ static struct {
     struct gpu_room table;
     struct pixel_scale scale; /* what `table` holds */
     int has_scale;
-    float *drawn;          /* the host's: images that were drawn, */
-    unsigned char *labels; /* and their labels */
-    size_t n_drawn, n_labels;
 } batch;
+
+static int hold_patterns(struct held *h, const struct synthetic *s)
+{
+    size_t len = DATA_CLASSES * s->len * sizeof(*s->patterns);
+
+    h->patterns = gpu_alloc(len);
+    if (!h->patterns)
+        return -1;
+    gpu_write(h->patterns, s->patterns, len);
+    return 0;
+}
+
+static int hold_pixels(struct held *h, const struct images *images)
+{
+    size_t len = images->n * images_len(images);
+
+    h->pixels = gpu_alloc(len);
+    h->labels = gpu_alloc(images->n);
+    if (!h->pixels || !h->labels)
+        return -1;
+    gpu_write(h->pixels, images->pixels, len);
+    gpu_write(h->labels, images->labels, images->n);
+    return 0;
+}
 
 int compute_hold(struct images *images)
 {
-    size_t len = images->n * images_len(images);
-    struct held *h;
+    struct held *h = images->held = calloc(1, sizeof(*h));
 
-    if (images->drawn)
-        return 0;
-    h = calloc(1, sizeof(*h));
-    if (h) {
-        images->held = h;
-        h->pixels = gpu_alloc(len);
-        h->labels = gpu_alloc(images->n);
-    }
-    if (!h || !h->pixels || !h->labels)
+    if (!h || (images->drawn ? hold_patterns(h, images->drawn)
+                             : hold_pixels(h, images)))
         return train_fail("the GPU has no memory for %zu images; give "
                           "--limit-train and --limit-test",
                           images->n);
-    gpu_write(h->pixels, images->pixels, len);
-    gpu_write(h->labels, images->labels, images->n);
     return gpu_well();
 }
 
@@ -63,6 +77,7 @@ void compute_let_go(struct images *images)
         return;
     gpu_release(h->pixels);
     gpu_release(h->labels);
+    gpu_release(h->patterns);
     free(h);
     images->held = NULL;
 }
@@ -70,8 +85,9 @@ void compute_let_go(struct images *images)
 static void release(const struct taken *taken)
 {
     gpu_release(taken->index.at);
-    gpu_release(taken->drawn.at);
+    gpu_release(taken->pixels.at);
     gpu_release(taken->labels.at);
+    gpu_release(taken->order.at);
 }
 
 void compute_images_fini(void)
@@ -79,63 +95,33 @@ void compute_images_fini(void)
     release(&batch.step);
     release(&batch.other);
     gpu_release(batch.table.at);
-    free(batch.drawn);
-    free(batch.labels);
     memset(&batch, 0, sizeof(batch));
 }
 
 /* ---- drawn images ---- */
 
-/* Make sure that there is memory on the host for n images of so many values. */
-static int have_memory(size_t n, size_t n_values)
+static void paint(struct taken *taken, const struct images_pick *pick)
 {
-    if (batch.n_drawn < n * n_values) {
-        free(batch.drawn);
-        batch.drawn = malloc(n * n_values * sizeof(*batch.drawn));
-        batch.n_drawn = batch.drawn ? n * n_values : 0;
-    }
-    if (batch.n_labels < n) {
-        free(batch.labels);
-        batch.labels = malloc(n);
-        batch.n_labels = batch.labels ? n : 0;
-    }
-    return batch.drawn && batch.labels ? 0 : -1;
-}
+    const struct images *images = pick->images;
+    const struct held *h = images->held;
+    const struct synthetic *s = images->drawn;
+    size_t n = (size_t)pick->n, len = images_len(images);
+    struct train_span patterns, index, pixels, labels, order;
 
-static void draw(struct taken *taken, const struct images_pick *pick)
-{
-    size_t n = (size_t)pick->n, len = images_len(pick->images);
-    size_t bytes = n * len * sizeof(float);
-
-    if (gpu_room(&taken->drawn, bytes) || gpu_room(&taken->labels, n))
+    if (gpu_room(&taken->pixels, n * len) || gpu_room(&taken->labels, n) ||
+        gpu_room(&taken->order, n * sizeof(*pick->index)))
         return;
-    if (have_memory(n, len)) {
-        gpu_note(CUDA_ERROR_OUT_OF_MEMORY, "memory of the host for images");
-        return;
-    }
-    images_gather(pick, batch.drawn, batch.labels);
-    gpu_write(taken->drawn.at, batch.drawn, bytes);
-    gpu_write(taken->labels.at, batch.labels, n);
+    patterns = floats(h->patterns, DATA_CLASSES * s->len);
+    index = span(taken->index.at, n * sizeof(*pick->index));
+    pixels = span(taken->pixels.at, n * len);
+    labels = span(taken->labels.at, n);
+    order = span(taken->order.at, n * sizeof(*pick->index));
+    LAUNCH(paint_f32, n * len, ARG(patterns), ARG(index), ARG(pixels),
+           ARG(labels), ARG(order), ARG(images->channels), ARG(images->height),
+           ARG(images->width), ARG(s->key), ARG(s->first));
 }
 
-/* Copy them from `at` on. */
-static void copy_drawn(const struct taken *taken,
-                       const struct images_pick *pick, size_t at, float *out,
-                       unsigned char *labels)
-{
-    const float *drawn = taken->drawn.at;
-    const unsigned char *of = taken->labels.at;
-    size_t n = (size_t)pick->n, len = images_len(pick->images);
-
-    drawn += at * len;
-    if (gpu_has_bf16())
-        compute_pack(WIRE_BF16, drawn, (uint16_t *)out, n * len);
-    else
-        gpu_copy(out, drawn, n * len * sizeof(*out));
-    gpu_copy(labels, of + at, n);
-}
-
-/* ---- images that are held ---- */
+/* ---- batches ---- */
 
 static int write_table(const struct images_pick *pick)
 {
@@ -155,15 +141,21 @@ static void gather(const struct taken *taken, const struct images_pick *pick,
 {
     const struct images *images = pick->images;
     const struct held *h = images->held;
+    int is_drawn = images->drawn != NULL;
     size_t n = (size_t)pick->n, len = images_len(images);
-    struct train_span pixels = span(h->pixels, images->n * len);
-    struct train_span all_labels = span(h->labels, images->n);
+    struct train_span pixels = is_drawn
+                                   ? span(taken->pixels.at, taken->pixels.len)
+                                   : span(h->pixels, images->n * len);
+    struct train_span all_labels =
+        is_drawn ? span(taken->labels.at, taken->labels.len)
+                 : span(h->labels, images->n);
+    const uint32_t *which = is_drawn ? taken->order.at : taken->index.at;
     struct train_span index, table, step = compute_step_numbers();
     struct train_span to = values(out, n * len), picked = span(labels, n);
     uint32_t augment = (uint32_t)pick->augment;
     uint64_t place = at;
 
-    index = span((uint32_t *)taken->index.at + at, n * sizeof(*pick->index));
+    index = span(which + at, n * sizeof(*which));
     table = span(batch.table.at, sizeof(batch.scale));
     LAUNCH_VALUES(gather, n * len, ARG(pixels), ARG(all_labels), ARG(index),
                   ARG(table), ARG(to), ARG(picked), ARG(step),
@@ -171,19 +163,16 @@ static void gather(const struct taken *taken, const struct images_pick *pick,
                   ARG(images->width), ARG(augment), ARG(place));
 }
 
-/* ---- both ---- */
-
-/* Draw the images, or write down which they are. */
+/* Write down which images they are, and draw them if need be. */
 static void take(struct taken *taken, const struct images_pick *pick)
 {
     size_t len = (size_t)pick->n * sizeof(*pick->index);
 
-    if (pick->n == 0)
+    if (pick->n == 0 || write_table(pick) || gpu_room(&taken->index, len))
         return;
+    gpu_write(taken->index.at, pick->index, len);
     if (pick->images->drawn)
-        draw(taken, pick);
-    else if (!write_table(pick) && !gpu_room(&taken->index, len))
-        gpu_write(taken->index.at, pick->index, len);
+        paint(taken, pick);
 }
 
 void compute_bring(const struct images_pick *step)
@@ -203,5 +192,5 @@ void compute_gather(const struct images_pick *pick, float *out,
         take(taken, pick);
     if (gpu_well())
         return;
-    (pick->images->drawn ? copy_drawn : gather)(taken, pick, at, out, labels);
+    gather(taken, pick, at, out, labels);
 }

@@ -8,6 +8,7 @@
 #include "trainer/cuda/mean.cuh"
 #include "trainer/cuda/norm.cuh"
 #include "trainer/cuda/optim.cuh"
+#include "trainer/cuda/paint.cuh"
 #include "trainer/cuda/pool.cuh"
 #include "trainer/cuda/softmax.cuh"
 #include "trainer/cuda/vector.cuh"

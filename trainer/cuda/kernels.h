@@ -178,6 +178,9 @@ struct train_step {
  * squares       to[i] = sum of from[i + k n]^2, n = elements of `to`; fold_f64 adds them up
  * fold_f64      fold, from f64 to f64
  * pack, unpack  from f32 to 16 bits, as wire.h has them, and back
+ * paint         images of a synthetic set (synthetic.h): patterns; index: [n] images;
+ *               pixels: [n][channel][y][x], labels: [n], order: [n], 0 to n - 1: what
+ *               gather takes
  */
 #define TRAIN_CUDA_PLAIN(X)                                                    \
     X(norm_mean, f32, "ssw",                                                   \
@@ -220,6 +223,13 @@ struct train_step {
     X(fold, f64, "ssu",                                                        \
       (span<const double> from, span<double> to, uint32_t add),                \
       (from, to, add))                                                         \
+    X(paint, f32, "sssssuuuww",                                                \
+      (span<const float> patterns, span<const uint32_t> index,                 \
+       span<uint8_t> pixels, span<uint8_t> labels, span<uint32_t> order,       \
+       uint32_t channels, uint32_t height, uint32_t width, uint64_t key,       \
+       uint64_t first),                                                        \
+      ({patterns, key, first}, index, pixels, labels, order,                   \
+       {channels, height, width, 0}))                                          \
     X(pack, f16, "ss", (span<const float> from, span<f16> to), (from, to))     \
     X(pack, bf16, "ss", (span<const float> from, span<bf16> to), (from, to))   \
     X(unpack, f16, "ss", (span<const f16> from, span<float> to), (from, to))   \

@@ -4,7 +4,7 @@
 EXTRA_DIST += %D%/kernels.h %D%/kernels.cu %D%/no_image.c %D%/span.cuh \
 	$(train_cuh)
 train_cuh = %D%/bias.cuh %D%/dropout.cuh %D%/fold.cuh %D%/gather.cuh \
-	%D%/mean.cuh %D%/norm.cuh %D%/optim.cuh %D%/pool.cuh %D%/softmax.cuh \
+	%D%/mean.cuh %D%/norm.cuh %D%/optim.cuh %D%/paint.cuh %D%/pool.cuh %D%/softmax.cuh \
 	%D%/vector.cuh %D%/weights.cuh
 if HAVE_CUDA
 noinst_LTLIBRARIES += libtrainimage.la
@@ -14,7 +14,7 @@ nodist_libtrainimage_la_SOURCES = %D%/cuda_image.c
 CLEANFILES += %D%/cuda_image.c
 %D%/cuda_image.c: lib/device/cuda_image.sh %D%/kernels.cu %D%/kernels.h \
 		%D%/span.cuh $(train_cuh) lib/type/half.h trainer/data.h \
-		trainer/layers.h trainer/rng.h
+		trainer/layers.h trainer/rng.h trainer/synthetic_look.h
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	    $(SHELL) $(top_srcdir)/lib/device/cuda_image.sh $(NVCC) $@ \
 	    $(top_srcdir)/%D%/kernels.cu trainer/cuda/kernels.h train_cuda_image
