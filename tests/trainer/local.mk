@@ -102,7 +102,7 @@ endif
 scripts += %D%/trainer.sh %D%/trainer_rows.sh %D%/trainer_wrong.sh %D%/trainer_run.sh \
 	%D%/trainer_split.sh %D%/trainer_elastic.sh %D%/trainer_grow.sh %D%/trainer_apart.sh \
 	%D%/trainer_cuda.sh %D%/trainer_precision.sh
-long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
+long_scripts += %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test %D%/trainer_cuda.test \
 	%D%/trainer_warmup.test %D%/trainer_killed.test
 EXTRA_DIST += %D%/trainer_cifar.sh %D%/trainer_dying.sh %D%/trainer_killed.sh \
 	%D%/trainer_gpus.sh %D%/trainer_program.sh %D%/record_resnet.py \
