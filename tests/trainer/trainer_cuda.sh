@@ -294,12 +294,12 @@ from_gpu_to_gpu() {
 direct() {
     COLL_LOG=comm:info on cuda 2 $few --model net
     from_gpu_to_gpu 2
-    COLL_LOG=comm:info dying 1=die:model_forward:9
+    COLL_LOG=comm:info dying 1=die:trainer__replay:9
     says '1 newcomer joined 1 rank'
     from_gpu_to_gpu 2
     # ranks die on the way
     dying 1=die:coll_comm_dup:1
-    dying '1=die:model_forward:9 n1=die:coll_comm_dup:1'
+    dying '1=die:trainer__replay:9 n1=die:coll_comm_dup:1'
     [ "$(grep -c 'lost 1 of 2 ranks: 1 goes on' out)" = 2 ] || fail "no growth was cut short"
 }
 
@@ -318,8 +318,8 @@ gathers() {
 # shellcheck disable=SC2086
 in_place() {
     COLL_CHECK=1 both 3 $few --model net --bucket-mb 0.02
-    COLL_CHECK=1 dying 1=die:model_forward:9
-    COLL_CHECK=1 dying 1=die:model_forward:9 --fp16-allreduce
+    COLL_CHECK=1 dying 1=die:trainer__replay:9
+    COLL_CHECK=1 dying 1=die:trainer__replay:9 --fp16-allreduce
     ! grep coll_train err || fail "$(cat err)"
     FAKE_CUDA_FAULT=cuIpcGetMemHandle:2:801 both 2 $few --model net
     [ ! -s err ] || fail "$(cat err)"
@@ -334,7 +334,7 @@ newcomers() {
     cat > own << 'END'
 #!/bin/sh
 case ${COLLRUN_NEWCOMER-}:$LACKS in :ranks|1:newcomer) unset LD_LIBRARY_PATH ;; esac
-[ "${COLL_RANK-}" != 1 ] || [ "${COLLRUN_NEWCOMER-}" ] || export DYING_FAULT=die:model_forward:9
+[ "${COLL_RANK-}" != 1 ] || [ "${COLLRUN_NEWCOMER-}" ] || export DYING_FAULT=die:trainer__replay:9
 exec "$@"
 END
     chmod +x own
