@@ -23,6 +23,14 @@ struct gpu_room {
     size_t len;
 };
 
+/* Graphs use the memory that rooms had when they were made: it is kept until the end. */
+struct gpu_recorded {
+    int has_graphs;
+    int is_recording; /* what is put becomes part of a graph */
+    void **kept;
+    size_t n_kept;
+};
+
 struct gpu {
     struct cuda_entries cu;
     struct dnn_entries dnn;
@@ -44,12 +52,7 @@ struct gpu {
     struct gpu_room gradient;
     /* Partial sums, of a layer or of the loss, until the next kernel has read them. */
     struct gpu_room partial;
-    /* Graphs have been made, which use the memory that rooms had: it is kept until the
-     * end. */
-    int has_graphs;
-    int is_recording; /* what is put becomes part of a graph */
-    void **kept;
-    size_t n_kept;
+    struct gpu_recorded recorded;
     int has_failed;
     char why[400];
 };

@@ -109,22 +109,23 @@ void gpu_see(int number)
 /* Keep memory that graphs may use until gpu_close(). */
 static int keep(void *at)
 {
-    void **more = realloc(gpu.kept, (gpu.n_kept + 1) * sizeof(*more));
+    void **more =
+        realloc(gpu.recorded.kept, (gpu.recorded.n_kept + 1) * sizeof(*more));
 
     if (!more)
         return gpu_note(CUDA_ERROR_OUT_OF_MEMORY, "memory of the host");
-    gpu.kept = more;
-    gpu.kept[gpu.n_kept++] = at;
+    gpu.recorded.kept = more;
+    gpu.recorded.kept[gpu.recorded.n_kept++] = at;
     return 0;
 }
 
 void gpu_release_kept(void)
 {
-    for (size_t i = 0; i < gpu.n_kept; i++)
-        gpu_release(gpu.kept[i]);
-    free(gpu.kept);
-    gpu.kept = NULL;
-    gpu.n_kept = 0;
+    for (size_t i = 0; i < gpu.recorded.n_kept; i++)
+        gpu_release(gpu.recorded.kept[i]);
+    free(gpu.recorded.kept);
+    gpu.recorded.kept = NULL;
+    gpu.recorded.n_kept = 0;
 }
 
 /* Work that uses the old memory is waited for by the driver. */
@@ -132,7 +133,7 @@ int gpu_room(struct gpu_room *room, size_t len)
 {
     if (room->len >= len)
         return gpu_well();
-    if (!gpu.has_graphs)
+    if (!gpu.recorded.has_graphs)
         gpu_release(room->at);
     else if (room->at && keep(room->at))
         return -1;

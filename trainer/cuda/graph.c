@@ -18,7 +18,7 @@ static int graph_begin(void)
 {
     if (gpu_well())
         return -1;
-    gpu.is_recording =
+    gpu.recorded.is_recording =
         !gpu_note(gpu.cu.cuStreamBeginCapture(
                       gpu.compute, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                   "cuStreamBeginCapture");
@@ -31,7 +31,7 @@ static void *graph_end(void)
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;
 
-    gpu.is_recording = 0;
+    gpu.recorded.is_recording = 0;
     gpu_note(gpu.cu.cuStreamEndCapture(gpu.compute, &graph),
              "cuStreamEndCapture");
     if (!gpu.has_failed)
@@ -41,7 +41,7 @@ static void *graph_end(void)
         gpu.cu.cuGraphDestroy(graph);
     if (forget())
         return NULL;
-    gpu.has_graphs = 1;
+    gpu.recorded.has_graphs = 1;
     gpu_keep_stamps();
     return exec;
 }

@@ -39,8 +39,8 @@ static int make_event(void)
 
 static int stamps_put(int in_exchange)
 {
-    unsigned flags =
-        gpu.is_recording ? CU_EVENT_RECORD_EXTERNAL : CU_EVENT_RECORD_DEFAULT;
+    unsigned flags = gpu.recorded.is_recording ? CU_EVENT_RECORD_EXTERNAL
+                                               : CU_EVENT_RECORD_DEFAULT;
 
     if (stamps.n == stamps.n_made && make_event())
         return -1;
