@@ -20,6 +20,7 @@
 #ifndef COLL_LIB_ALGO_ALGO_H
 #define COLL_LIB_ALGO_ALGO_H
 
+#include "lib/plan/fold.h"
 #include "lib/plan/schedule.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/view_cost.h"
@@ -129,10 +130,6 @@ void coll__cut_counts(const struct coll__problem *pb, struct coll__span span,
 /* Return the mean bytes of a part of buf (SHAPE_PARTS on some rank), for predictions;
  * 0 for alltoallv, gatherv and scatterv, since no rank knows all counts. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
-
-/* Predict the time in s of a gather or scatter of blocks of n bytes over a binomial
- * tree of p ranks.  Each message carries all blocks of its subtree. */
-double coll__cost_gather(const struct coll__view *view, int p, double n);
 
 /* Return where this rank's own input is: its part of IN or, in place, of OUT. */
 struct coll__span coll__own_in(const struct coll__problem *pb);
@@ -282,54 +279,5 @@ static inline int coll__algo_is_cheaper(double seconds, double other)
  */
 const struct coll__algo *coll__algo_cheapest(const struct coll__problem *pb,
                                              double *seconds);
-
-/* ---- small numbers ------------------------------------------------------ */
-
-/* Return the least k with 2^k >= n. */
-static inline int log2_up(int n)
-{
-    int k = 0;
-
-    while (1 << k < n)
-        k++;
-    return k;
-}
-
-/* Return the largest power of two that is not above n >= 1. */
-static inline int power2_below(int n)
-{
-    int m = 1;
-
-    while (m <= n / 2)
-        m *= 2;
-    return m;
-}
-
-/* Return the number of nodes in the subtree of node v (v included) in a binomial tree
- * of p nodes.  The parent of v is v without its lowest bit. */
-static inline int coll__subtree(int p, int v)
-{
-    return v && (v & -v) < p - v ? v & -v : p - v;
-}
-
-/* How the first step of the canonical tree folds p ranks to m = 2^k operands. */
-struct coll__fold {
-    int m, e;    /* m operands; the first e of them are pairs of ranks */
-    int operand; /* this rank's operand, 0 .. m-1; -1: folded into the rank before it */
-};
-
-static inline struct coll__fold coll__fold_of(int p, int rank)
-{
-    int m = power2_below(p), e = p - m;
-    int operand = rank >= 2 * e ? rank - e : rank % 2 ? -1 : rank / 2;
-
-    return (struct coll__fold){m, e, operand};
-}
-
-/* Return the rank that holds an operand after the fold. */
-static inline int coll__fold_rank(const struct coll__fold *fold, int operand)
-{
-    return operand < fold->e ? 2 * operand : operand + fold->e;
-}
 
 #endif

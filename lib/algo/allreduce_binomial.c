@@ -14,6 +14,7 @@
  * 19(1), 2005.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_tree.h"
 
 static void absorb(const struct coll__problem *pb, struct coll__plan *plan,
                    int peer)
@@ -52,9 +53,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
+    struct coll__tree_shape shape = {.radix = 2, .is_folded = 1};
 
-    return coll__cost_binomial(pb->view, pb->nranks, n, 1) +
-           coll__cost_binomial(pb->view, pb->nranks, n, 0);
+    return coll__binomial_tree_cost(pb->view, &shape, TREE_REDUCE, n) +
+           coll__binomial_tree_cost(pb->view, &shape, TREE_DOWN, n);
 }
 
 const struct coll__algo coll__algo_allreduce_binomial = {

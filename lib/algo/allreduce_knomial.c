@@ -51,7 +51,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__knomial_up_cost(pb) + coll__knomial_down_cost(pb);
+    return coll__knomial_up_cost(pb, 0) + coll__knomial_down_cost(pb);
 }
 
 const struct coll__algo coll__algo_allreduce_knomial = {

@@ -17,6 +17,7 @@
  * (the tournament barrier, with fixed winners).
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_tree.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -43,7 +44,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return 2 * coll__cost_binomial(pb->view, pb->nranks, 1, 0);
+    int first = coll__ring_at(pb->view, pb->nranks, 0);
+    struct coll__tree_shape shape = {
+        .radix = 2, .root = first, .is_in_ring = 1};
+
+    return 2 * coll__binomial_tree_cost(pb->view, &shape, TREE_DOWN, 1);
 }
 
 const struct coll__algo coll__algo_barrier_binomial = {

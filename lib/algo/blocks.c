@@ -49,28 +49,3 @@ void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
         plan_copy(plan, run, src);
     }
 }
-
-/* Each message over m = 2^k ranks carries all blocks of its subtree. */
-static double even_tree(const struct coll__view *view, int m, double n)
-{
-    double time = 0;
-
-    for (int d = 1; d < m; d *= 2)
-        time += coll__cost_tree(view, d, d * n);
-    return time;
-}
-
-double coll__cost_gather(const struct coll__view *view, int p, double n)
-{
-    int m = power2_below(p), rest = p - m;
-    double below, beside;
-
-    if (!rest)
-        return even_tree(view, m, n);
-    /* only the highest subtree may be incomplete */
-    below = coll__cost_message(view, m, rest * n) +
-            coll__cost_gather(view, rest, n);
-    beside = coll__cost_message(view, m, rest * n) -
-             coll__cost_message(view, m, 0) + even_tree(view, m, n);
-    return below > beside ? below : beside;
-}

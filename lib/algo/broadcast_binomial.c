@@ -15,6 +15,7 @@
  * 19(1), 2005.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_tree.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -37,8 +38,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__cost_binomial(pb->view, pb->nranks,
-                               (double)coll__problem_bytes(pb), 0);
+    struct coll__tree_shape shape = {.radix = 2, .root = pb->root};
+
+    return coll__binomial_tree_cost(pb->view, &shape, TREE_DOWN,
+                                    (double)coll__problem_bytes(pb));
 }
 
 const struct coll__algo coll__algo_broadcast_binomial = {

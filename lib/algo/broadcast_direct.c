@@ -28,7 +28,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__cost_fan_same(pb->view, pb->nranks - 1,
+    return coll__cost_fan_same(pb->view, pb->root,
                                (double)coll__problem_bytes(pb));
 }
 

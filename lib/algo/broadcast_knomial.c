@@ -11,6 +11,7 @@
  * 19(13), 2007.
  */
 #include "lib/algo/knomial.h"
+#include "lib/plan/view_tree.h"
 #include "lib/util/util.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
@@ -38,16 +39,20 @@ static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), whole = 0, last = 0;
+    struct coll__tree_shape shape = {.radix = COLL__RADIX, .root = pb->root};
 
+    if (!coll__tree_is_even(view, pb->root))
+        return coll__tree_cost(view, &shape, TREE_DOWN, n);
     for (int d = 1; d < pb->nranks; d *= COLL__RADIX) {
         int fan = (pb->nranks - 1) / d % COLL__RADIX;
-        double all = coll__cost_fan_tree(view, fan, d, COLL__RADIX, n) + whole;
+        double all = coll__cost_fan(view, fan, fan * d, n) + whole;
 
         if (fan == 1)
             all = coll__cost_next(view, n) + whole; /* its parent */
         if (fan)
             last = max_double(coll__cost_message(view, fan * d, n) + last, all);
-        whole += coll__cost_fan_tree(view, COLL__RADIX - 1, d, COLL__RADIX, n);
+        whole +=
+            coll__cost_fan(view, COLL__RADIX - 1, (COLL__RADIX - 1) * d, n);
     }
     return last;
 }

@@ -21,6 +21,7 @@
  * Pract. Exper. 19(13), 2007.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_tree.h"
 
 /* Return n blocks in scratch, from block i on. */
 static struct coll__span held(const struct coll__problem *pb, int i, int n)
@@ -69,8 +70,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__cost_gather(pb->view, pb->nranks,
-                             coll__mean_part(pb, BUF_OUT));
+    struct coll__tree_shape shape = {.radix = 2, .root = pb->root};
+
+    return coll__binomial_tree_cost(pb->view, &shape, TREE_GATHER,
+                                    coll__mean_part(pb, BUF_OUT));
 }
 
 const struct coll__algo coll__algo_gather_binomial = {

@@ -9,6 +9,7 @@
 #include "lib/algo/knomial.h"
 #include "lib/algo/combine.h"
 #include "lib/algo/halves.h"
+#include "lib/plan/view_tree.h"
 
 struct climber {
     struct coll__plan *plan;
@@ -79,8 +80,7 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     int fan = level_fan(m, d);
 
-    return coll__cost_fan_tree(pb->view, fan, coll__halves_far(pb, d),
-                               COLL__RADIX, n);
+    return coll__cost_fan(pb->view, fan, fan * coll__halves_far(pb, d), n);
 }
 
 /* Return the time of the fold.  The fold adds latency only if one of the longest paths
@@ -120,11 +120,15 @@ static double up_cost(const struct coll__problem *pb, int m, int d, double n)
     return come + 2 * work + (work > rest ? work - rest : 0);
 }
 
-double coll__knomial_up_cost(const struct coll__problem *pb)
+double coll__knomial_up_cost(const struct coll__problem *pb, int top)
 {
     double n = (double)coll__problem_bytes(pb), time = 0;
     int m = power2_below(pb->nranks);
+    struct coll__tree_shape shape = {
+        .radix = COLL__RADIX, .root = top, .is_folded = 1};
 
+    if (!coll__tree_is_even(pb->view, top))
+        return coll__tree_cost(pb->view, &shape, TREE_REDUCE, n);
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += up_cost(pb, m, d, n);
     return time + odd_cost(pb, n, 1);
@@ -134,7 +138,10 @@ double coll__knomial_down_cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb), time = 0;
     int m = power2_below(pb->nranks);
+    struct coll__tree_shape shape = {.radix = COLL__RADIX, .is_folded = 1};
 
+    if (!coll__tree_is_even(pb->view, 0))
+        return coll__tree_cost(pb->view, &shape, TREE_DOWN, n);
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += level_cost(pb, m, d, n);
     return time + odd_cost(pb, n, 0);

@@ -44,8 +44,8 @@ void coll__knomial_reduce(const struct coll__problem *pb,
                           struct coll__plan *plan, int top,
                           struct coll__span sum);
 
-/* Predict the time of the way up, and of the way down. */
-double coll__knomial_up_cost(const struct coll__problem *pb);
+/* Predict the time of the way up to a rank, and of the way down from rank 0. */
+double coll__knomial_up_cost(const struct coll__problem *pb, int top);
 double coll__knomial_down_cost(const struct coll__problem *pb);
 
 #endif

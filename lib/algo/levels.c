@@ -2,7 +2,9 @@
 /* levels.c - teams of ranks on the levels of a machine, found by the heads of groups:
  * a head is the first member of its group. */
 #include "lib/algo/levels.h"
+#include "lib/util/util.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- groups of the level below ------------------------------------------- */
@@ -38,16 +40,24 @@ static int index_of(const struct coll__view *view, int level, int rank)
     return i;
 }
 
+/* Return the number of groups of the level below in a group. */
+static int count_heads(const struct coll__view *view, int l, int group)
+{
+    const struct coll__level *level = &view->levels[l];
+    int n = 0;
+
+    for (int i = level->first[group]; i < level->first[group + 1]; i++)
+        n += is_head(view, l, level->members[i]);
+    return n;
+}
+
 struct coll__fan coll__level_fan(const struct coll__view *view, int level)
 {
-    const struct coll__level *l = &view->levels[level];
     struct coll__fan fan = {view->nranks, 0};
 
-    for (int g = 0; g < l->n_groups; g++) {
-        int n = 0;
+    for (int g = 0; g < view->levels[level].n_groups; g++) {
+        int n = count_heads(view, level, g);
 
-        for (int i = l->first[g]; i < l->first[g + 1]; i++)
-            n += is_head(view, level, l->members[i]);
         fan.least = n < fan.least ? n : fan.least;
         fan.most = n > fan.most ? n : fan.most;
     }
@@ -223,20 +233,75 @@ int coll__plan_rooted_level(struct coll__plan *plan,
     return plan_status(plan);
 }
 
+/* ---- the time of rooted levels ------------------------------------------- */
+
+/* Return the time of one level, for a group of `fan` groups of the level below. */
+static double level_cost(const struct coll__problem *pb, int level, int fan)
+{
+    struct coll__problem inner;
+    struct coll__view flat;
+
+    coll__level_view(&flat, pb->view, level, fan);
+    inner = coll__level_problem(pb, pb->collective, &flat);
+    inner.count = pb->count;
+    return coll__cheapest_cost(&inner, NULL);
+}
+
+/* Return how long a leader's long message on a level keeps it from its messages on the
+ * level below. */
+static double lead_cost(const struct coll__problem *pb, int level)
+{
+    double n = (double)coll__problem_bytes(pb);
+    struct coll__view flat;
+
+    coll__level_view(&flat, pb->view, level, 2);
+    return n > COLL__EAGER ? coll__cost_next(&flat, n) : 0;
+}
+
+/* Add the time of a level to time[r] of each rank.  The leader of a group has the vector
+ * already, and so has everyone whom it leads on the level below. */
+static void add_level(const struct coll__problem *pb, int l, double *time)
+{
+    const struct coll__level *level = &pb->view->levels[l];
+    double far = 0, near = lead_cost(pb, l);
+    int known = 0; /* the fan that takes `far` */
+
+    for (int g = 0; g < level->n_groups; g++) {
+        int leader = level->members[level->first[g]];
+        int fan = count_heads(pb->view, l, g);
+
+        if (level->group[pb->root] == g)
+            leader = pb->root;
+        if (fan < 2)
+            continue;
+        if (fan != known)
+            far = level_cost(pb, l, fan);
+        known = fan;
+        for (int i = level->first[g]; i < level->first[g + 1]; i++) {
+            int rank = level->members[i];
+
+            time[rank] += is_below_with(pb->view, l, rank, leader) ? near : far;
+        }
+    }
+}
+
 double coll__rooted_levels_cost(const struct coll__problem *pb)
 {
-    double time = 0;
+    double *times, time = 0;
 
-    for (int l = 0; l < pb->view->n_levels; l++) {
-        int n = coll__level_fan(pb->view, l).most;
-        struct coll__problem inner;
-        struct coll__view flat;
-
-        coll__level_view(&flat, pb->view, l, n);
-        inner = coll__level_problem(pb, pb->collective, &flat);
-        inner.count = pb->count;
-        time += coll__cheapest_cost(&inner, NULL);
+    if (pb->view->is_even) {
+        for (int l = 0; l < pb->view->n_levels; l++)
+            time += level_cost(pb, l, coll__level_fan(pb->view, l).most);
+        return time;
     }
+    times = calloc((size_t)pb->nranks, sizeof(*times));
+    if (!times)
+        return HUGE_VAL;
+    for (int l = 0; l < pb->view->n_levels; l++)
+        add_level(pb, l, times);
+    for (int r = 0; r < pb->nranks; r++)
+        time = max_double(time, times[r]);
+    free(times);
     return time;
 }
 

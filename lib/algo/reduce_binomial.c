@@ -15,6 +15,7 @@
  * 19(1), 2005.
  */
 #include "lib/algo/combine.h"
+#include "lib/plan/view_tree.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -53,7 +54,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
-    double time = coll__cost_binomial(pb->view, pb->nranks, n, 1);
+    int top = pb->order == ORDER_FREE ? pb->root : 0;
+    struct coll__tree_shape shape = {.radix = 2, .root = top, .is_folded = 1};
+    double time = coll__binomial_tree_cost(pb->view, &shape, TREE_REDUCE, n);
 
     if (pb->order != ORDER_FREE && pb->root)
         time += coll__cost_message(pb->view, pb->nranks, n);

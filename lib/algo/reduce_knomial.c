@@ -33,7 +33,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
-    double time = coll__knomial_up_cost(pb);
+    double time =
+        coll__knomial_up_cost(pb, pb->order == ORDER_FREE ? pb->root : 0);
 
     if (pb->order != ORDER_FREE && pb->root)
         time += coll__cost_message(pb->view, pb->nranks, n);

@@ -31,7 +31,7 @@ static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_IN);
 
-    return coll__cost_fan(pb->view, pb->nranks - 1, pb->nranks - 1, n);
+    return coll__cost_fan_all(pb->view, pb->root, n);
 }
 
 const struct coll__algo coll__algo_scatter_direct = {

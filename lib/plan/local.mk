@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/flow.c %D%/flow.h \
+	%D%/fold.h \
 	%D%/edges.c \
 	%D%/load.c %D%/load.h \
 	%D%/load_step.c \
@@ -16,6 +17,7 @@ libcore_la_SOURCES += \
 	%D%/scan.c %D%/scan.h \
 	%D%/view.c %D%/view.h \
 	%D%/view_cost.c %D%/view_cost.h \
+	%D%/view_tree.c %D%/view_tree.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h
 libstudy_la_SOURCES += %D%/dump.c

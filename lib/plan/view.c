@@ -236,38 +236,6 @@ static void count_distance(struct coll__view *view, int *const counts[], int k)
     }
 }
 
-/* Is way a longer than b? */
-static int is_longer(const unsigned char *a, const unsigned char *b, int n)
-{
-    while (--n > 0 && a[n] == b[n])
-        ;
-    return a[n] > b[n];
-}
-
-/* Find the longest way down a binomial tree, in which a rank's parent is the rank without
- * its lowest bit, and count its links of each level. */
-static int count_hops(struct coll__view *view)
-{
-    unsigned char(*ways)[COLL__LEVELS] =
-        calloc((size_t)view->nranks, sizeof(*ways));
-    int longest = 0;
-
-    if (!ways)
-        return COLL_ERR_NOMEM;
-    for (int r = 1; r < view->nranks; r++) {
-        int parent = r & (r - 1);
-
-        memcpy(ways[r], ways[parent], sizeof(*ways));
-        ways[r][joined_at(view, r, parent)]++;
-        if (is_longer(ways[r], ways[longest], view->n_levels))
-            longest = r;
-    }
-    for (int l = 0; l < view->n_levels; l++)
-        view->levels[l].hops = ways[longest][l];
-    free(ways);
-    return COLL_OK;
-}
-
 /* Groups whose sizes are equal and powers of two need no counts. */
 static int is_even(const struct coll__view *view)
 {
@@ -296,7 +264,7 @@ static int count_leaving(struct coll__view *view)
     for (int k = 0; k < COLL__DISTANCES && 1 << k < view->nranks; k++)
         count_distance(view, counts, k);
     free(all);
-    return count_hops(view);
+    return COLL_OK;
 }
 
 /* ---- the whole ----------------------------------------------------------- */

@@ -30,8 +30,6 @@ struct coll__level {
      * number differs by 2^k.  sent[k]: every 2^(k+1)-th rank sends to the rank 2^k
      * further on. */
     int exchanged[COLL__DISTANCES], sent[COLL__DISTANCES];
-    int hops; /* links of this level on the way from rank 0 down a binomial tree; of
-               * all ways, that with the most links of higher levels */
 
     /* A single message of n bytes takes alpha + n beta.  Messages that leave (or
      * enter) one group of the level below at the same time share a bandwidth: k of

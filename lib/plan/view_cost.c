@@ -69,9 +69,12 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n)
         const struct coll__level *level = &view->levels[l];
         int size = below(view, l), flows = size;
         int on = least % level->size_max / size; /* within its groups */
+        int rest = level->size_max - size;       /* ranks of the other groups */
 
         if (view->is_contiguous && least < size)
             flows = least;
+        if (rest < flows)
+            flows = rest;
         if (level->size_max > size)
             time = max_double(
                 time, n * coll__both_ways(level) *
@@ -296,12 +299,8 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
     double k = coll__pieces(view, n);
     int m = 1;
 
-    for (int l = 0; l < view->n_levels && !view->is_even; l++)
-        time += view->levels[l].hops *
-                coll__cost_absorb(k, level_time(view, l, 1, n), work);
     for (; m <= p / 2; m *= 2)
-        if (view->is_even)
-            time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
+        time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
     if (m == p)
         return time;
     /* a long vector waits for the vector that it is added to */
@@ -323,47 +322,6 @@ double coll__cost_message(const struct coll__view *view, int distance,
     return level_time(view, level_of(view, distance), 1, n);
 }
 
-/* Return the time of one rank's messages to `fan` others, at distances of step, 2 *
- * step, ... Messages of one level go one after the other; those of different levels go
- * at the same time. */
-static double fan_of(const struct coll__view *view, int rank, int fan, int step,
-                     double n)
-{
-    int count[COLL__LEVELS] = {0};
-    double time = 0;
-
-    for (int i = 1; i <= fan && rank + i * step < view->nranks; i++) {
-        int l = 0;
-
-        while (view->levels[l].group[rank] !=
-               view->levels[l].group[rank + i * step])
-            l++;
-        count[l]++;
-    }
-    for (int l = 0; l < view->n_levels; l++) {
-        const struct coll__level *level = &view->levels[l];
-        double each = n * alone(level);
-
-        if (count[l])
-            time = max_double(time, level->alpha + each +
-                                        (count[l] - 1) *
-                                            max_double(level->gap, each));
-    }
-    return time + (fan - 1) * view->levels[0].gap;
-}
-
-double coll__cost_fan_tree(const struct coll__view *view, int fan, int step,
-                           int radix, double n)
-{
-    double time = 0;
-
-    if (view->is_even)
-        return coll__cost_fan(view, fan, fan * step, n);
-    for (int r = 0; r < view->nranks && fan > 0; r += radix * step)
-        time = max_double(time, fan_of(view, r, fan, step, n));
-    return time;
-}
-
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n)
 {
@@ -374,6 +332,26 @@ double coll__cost_fan(const struct coll__view *view, int fan, int distance,
     return fan < 1 ? 0
                    : level->alpha + each +
                          (fan - 1) * max_double(level->gap, each);
+}
+
+double coll__cost_fan_all(const struct coll__view *view, int root, double n)
+{
+    double side = 0, links[COLL__LEVELS] = {0}, time = 0;
+    int fan = view->nranks - 1;
+
+    if (view->n_levels == 1)
+        return coll__cost_fan(view, fan, fan, n);
+    for (int d = 1; d < view->nranks; d++) {
+        int rank = (root + d) % view->nranks, l = 0;
+        const struct coll__level *level = view->levels;
+
+        while (level->group && level->group[rank] != level->group[root])
+            level = &view->levels[++l];
+        links[l] = max_double(side, links[l]) + n * alone(level);
+        time = max_double(time, links[l] + level->alpha);
+        side += max_double(level->gap, n * alone(&view->levels[0]));
+    }
+    return time;
 }
 
 double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
@@ -462,13 +440,14 @@ double coll__cost_all_same(const struct coll__view *view, double n)
                       (others - 1) * last->gap);
 }
 
-double coll__cost_fan_same(const struct coll__view *view, int fan, double n)
+double coll__cost_fan_same(const struct coll__view *view, int root, double n)
 {
     const struct coll__level *last = &view->levels[view->n_levels - 1];
     double k = coll__pieces(view, n), once = spent_once(view);
+    int fan = view->nranks - 1;
 
     if (once <= 0 || fan < 1)
-        return coll__cost_fan(view, fan, fan, n);
+        return coll__cost_fan_all(view, root, n);
     /* a piece is read while the next piece is written */
     return last->alpha + (fan - 1) * last->gap + n / k * once +
            n * max_double(once, last->beta - once);

@@ -44,7 +44,8 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
  * away. */
 double coll__cost_tree(const struct coll__view *view, int distance, double n);
 
-/* All of n bytes go down a binomial tree over p ranks (or up, reduced at each rank).
+/* All of n bytes go down a binomial tree over p ranks of an even view (or up, reduced at
+ * each rank).
  * There are as many rounds as for the next lower power of two, and one more message of
  * the root if p is above that. */
 double coll__cost_binomial(const struct coll__view *view, int p, double n,
@@ -62,13 +63,12 @@ double coll__cost_message(const struct coll__view *view, int distance,
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n);
 
-/* A round of a tree: one rank in radix * step sends n bytes to each of `fan` others,
- * at distances of step, 2 * step, ...; the time of the slowest of them. */
-double coll__cost_fan_tree(const struct coll__view *view, int fan, int step,
-                           int radix, double n);
+/* Rank `root` sends a message of n bytes to each of the others, in the order of ranks.
+ * Messages of one level share its links; those of other levels pass them by. */
+double coll__cost_fan_all(const struct coll__view *view, int root, double n);
 
-/* As coll__cost_fan(), but all receivers get the same bytes. */
-double coll__cost_fan_same(const struct coll__view *view, int fan, double n);
+/* As coll__cost_fan_all(), but all receivers get the same bytes. */
+double coll__cost_fan_same(const struct coll__view *view, int root, double n);
 
 /* As coll__cost_fan(), but one rank receives from `fan` others, all at once: near
  * messages come first, and far messages share the slower links. */
