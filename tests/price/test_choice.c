@@ -3,7 +3,7 @@
  * prices pick as fast as the best one in the simulation, and are the prices
  * near it?
  *
- * The 252 points are 6 collectives x 7 machines x 6 sizes, the lists below; a
+ * The 294 points are 7 collectives x 7 machines x 6 sizes, the lists below; a
  * point's line, with TEST_CHOICE_LINES set, is what was picked, what is best,
  * and how many times slower the pick is.  TEST_LONG takes more machines and
  * collectives: 980 points.
@@ -24,10 +24,12 @@
 #define MOST 32          /* candidates */
 #define LARGE (16 << 20) /* bytes, of what is compared with its form */
 
-static const struct {
+struct host {
     const char *file;
     int nranks;
-} machines[] = {
+};
+
+static const struct host machines[] = {
     {"flat.topo", 8},      {"flat.topo", 13},   {"flat.topo", 32},
     {"hosts8.topo", 16},   {"hosts8.topo", 32}, {"one_socket.topo", 8},
     {"torus.topo", 16}, /* and for TEST_LONG: */
@@ -55,25 +57,24 @@ static void load(struct machine *m, int i)
 /* ---- picks --------------------------------------------------------------- */
 
 /* How many times slower than the best one the pick is. */
-static double judge(const struct machine *m, enum coll_collective collective,
-                    double bytes, char *text, size_t len)
+static double judge(const struct machine *m, const struct coll__problem *pb,
+                    char *text, size_t len)
 {
-    struct coll__problem pb = problem(m, collective, bytes);
     struct coll__candidate list[MOST];
-    int n = coll__algo_candidates(&pb, "", list, MOST), best = 0;
+    int n = coll__algo_candidates(pb, "", list, MOST), best = 0;
     double times[MOST] = {0};
 
     ck_assert(n > 0 && !list[0].refusal);
     for (int i = 0; i < n && !list[i].refusal; i++) {
-        times[i] = simulate(m, list[i].algo, &pb).seconds;
+        times[i] = simulate(m, list[i].algo, pb).seconds;
         best = times[i] < times[best] ? i : best;
     }
     snprintf(text, len,
-             "%-14s %3d ranks %8.0f bytes: picked %s (%.2f us), "
+             "%-14s %3d ranks %8zu bytes: picked %s (%.2f us), "
              "best %s (%.2f us)",
-             coll_collective_name(collective), pb.nranks, bytes,
-             list[0].algo->name, times[0] * 1e6, list[best].algo->name,
-             times[best] * 1e6);
+             coll_collective_name(pb->collective), pb->nranks,
+             coll__problem_bytes(pb), list[0].algo->name, times[0] * 1e6,
+             list[best].algo->name, times[best] * 1e6);
     return times[best] > 0 ? times[0] / times[best] : 1;
 }
 
@@ -82,25 +83,29 @@ struct tally {
     double worst;
 };
 
-static void judge_machine(int machine, int n_collectives, struct tally *tally)
+static void judge_machine(const struct host *host, int n_collectives, int root,
+                          struct tally *tally)
 {
     struct machine m;
     char text[256];
 
-    load(&m, machine);
+    machine_init(&m, host->file, host->nranks, DEFAULT_CHUNK);
     for (int k = 0; k < n_collectives; k++)
         for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+            struct coll__problem pb = problem(&m, collectives[k], sizes[s]);
             double ratio;
 
             if (s && collectives[k] == COLL_BARRIER)
                 continue;
-            ratio = judge(&m, collectives[k], sizes[s], text, sizeof(text));
+            pb.root = root;
+            ratio = judge(&m, &pb, text, sizeof(text));
             tally->n++;
             tally->n_wrong += ratio > SLOW;
             tally->worst = ratio > tally->worst ? ratio : tally->worst;
             if (ratio > SLOW || getenv("TEST_CHOICE_LINES"))
-                printf("%s: %s: %.2f\n", machines[machine].file, text, ratio);
+                printf("%s: %s: %.2f\n", host->file, text, ratio);
         }
+    fflush(stdout);
     machine_fini(&m);
 }
 
@@ -113,7 +118,7 @@ START_TEST(picks_are_as_fast_as_the_best_one)
     struct tally tally = {.worst = 1};
 
     for (int i = 0; i < n_machines; i++)
-        judge_machine(i, n_collectives, &tally);
+        judge_machine(&machines[i], n_collectives, 0, &tally);
     printf("%d of %d points are more than %g times slower than the best one, "
            "the worst %.2f\n",
            tally.n_wrong, tally.n, SLOW, tally.worst);
@@ -121,6 +126,40 @@ START_TEST(picks_are_as_fast_as_the_best_one)
     ck_assert(is_long || tally.n == 294);
     ck_assert_msg(tally.n_wrong < WRONG * tally.n, "%d of %d points",
                   tally.n_wrong, tally.n);
+}
+END_TEST
+
+/* Hosts as hwloc describes them, whose groups are equal or not. */
+static const struct host recorded[] = {
+    {"two_xeons.xml", 8},  {"four_numa.xml", 16}, {"epyc.xml", 16},
+    {"two_xeons.xml", 20}, {"four_numa.xml", 12}, {"epyc.xml", 24},
+    {"two_xeons.xml", 32}, {"epyc.xml", 32}};
+
+/* _i: the machine. */
+START_TEST(picks_on_recorded_hosts_are_as_fast_as_the_best_one)
+{
+    struct tally tally = {.worst = 1};
+
+    judge_machine(&recorded[_i], (int)ARRAY_LEN(collectives), 0, &tally);
+    ck_assert_int_eq(tally.n_wrong, 0);
+}
+END_TEST
+
+/* One rank more than the groups hold, and roots in the middle: trees from there cross
+ * borders elsewhere than from rank 0. */
+static const struct host unequal[] = {
+    {"one_socket.topo", 5}, {"hosts8.topo", 9}, {"two_xeons.xml", 17}};
+
+/* _i: the machine. */
+START_TEST(picks_follow_the_root_and_unequal_groups)
+{
+    struct tally tally = {.worst = 1};
+    int n = unequal[_i].nranks;
+
+    judge_machine(&unequal[_i], N_SHORT_COLLECTIVES, 0, &tally);
+    judge_machine(&unequal[_i], N_SHORT_COLLECTIVES, n / 2 + 1, &tally);
+    ck_assert_msg(tally.n_wrong <= 0.02 * tally.n, "%d of %d", tally.n_wrong,
+                  tally.n);
 }
 END_TEST
 
@@ -170,13 +209,14 @@ START_TEST(prices_follow_hosts_that_are_not_alike)
     machine_init(&m, uneven[_i].file, uneven[_i].nranks, DEFAULT_CHUNK);
     for (size_t k = 0; k < ARRAY_LEN(collectives); k++)
         for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+            struct coll__problem pb = problem(&m, collectives[k], sizes[s]);
             double ratio;
 
             if (s && collectives[k] == COLL_BARRIER)
                 continue;
             n_apart +=
                 count_apart(&m, uneven[_i].file, collectives[k], sizes[s]);
-            ratio = judge(&m, collectives[k], sizes[s], text, sizeof(text));
+            ratio = judge(&m, &pb, text, sizeof(text));
             n_slow += ratio > SLOW_UNEVEN;
             if (ratio > SLOW_UNEVEN || getenv("TEST_CHOICE_LINES"))
                 printf("%s: %s: %.2f\n", uneven[_i].file, text, ratio);
@@ -321,6 +361,11 @@ int main(void)
 
     tcase_set_timeout(cases, 600);
     tcase_add_test(cases, picks_are_as_fast_as_the_best_one);
+    tcase_add_loop_test(cases,
+                        picks_on_recorded_hosts_are_as_fast_as_the_best_one, 0,
+                        getenv("TEST_QUICK") ? 3 : (int)ARRAY_LEN(recorded));
+    tcase_add_loop_test(cases, picks_follow_the_root_and_unequal_groups, 0,
+                        (int)ARRAY_LEN(unequal));
     tcase_add_loop_test(cases, prices_follow_hosts_that_are_not_alike, 0,
                         (int)ARRAY_LEN(uneven));
     tcase_add_loop_test(cases, forms_agree_with_plans_in_pieces, 0,

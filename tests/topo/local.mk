@@ -30,9 +30,9 @@ EXTRA_DIST += %D%/README %D%/cables.topo %D%/cube_mesh.topo %D%/dgx.topo \
 	%D%/expect/nic_down.expect %D%/expect/numa4.expect %D%/expect/one_socket.expect \
 	%D%/expect/pcie4.expect %D%/expect/rails.expect %D%/expect/switch.expect \
 	%D%/expect/torus.expect %D%/expect/two_sockets.expect %D%/expect/vga192.expect \
-	%D%/fattree.topo %D%/flat.topo %D%/four_numa.txt %D%/four_numa.xml \
+	%D%/epyc.xml %D%/fattree.topo %D%/flat.topo %D%/four_numa.txt %D%/four_numa.xml \
 	%D%/gpu_pairs.topo %D%/gpus_nvswitch.txt %D%/gpus_nvswitch.xml %D%/gpus_pcie.txt \
 	%D%/gpus_pcie.xml %D%/hosts31.topo %D%/hosts43.topo %D%/hosts5111.topo \
 	%D%/hosts8.topo %D%/ib200.topo %D%/mixed.topo %D%/nic_down.topo %D%/numa4.topo \
 	%D%/one_socket.topo %D%/pcie4.topo %D%/rails.topo %D%/switch.topo %D%/torus.topo \
-	%D%/two_sockets.txt %D%/two_sockets.xml %D%/vga192.xml
+	%D%/two_sockets.txt %D%/two_sockets.xml %D%/two_xeons.xml %D%/vga192.xml
