@@ -123,7 +123,13 @@ struct shm_cell {
     uint64_t name; /* as in struct coll__bytes */
     size_t off;    /* within the message */
     int n_lines;   /* lines that name it and are not free yet */
-    int64_t order; /* count of when it was freed or, below 0, kept; 0: never used */
+    struct shm_cell_list
+        *list; /* in which it is, or NULL; and its place there */
+    struct shm_cell *next, **at;
+};
+
+struct shm_cell_list {
+    struct shm_cell *first, **last;
 };
 
 #define SHM_REGION_BUCKETS 64
@@ -142,8 +148,13 @@ struct shm_cells {
     unsigned char *at;       /* [n * len] */
     struct shm_cell *state;  /* [n] */
     int16_t *of_line;        /* cell_of of all fifos */
-    int64_t n_freed, n_kept; /* how often a cell was freed; was kept */
-    int n_free, n_used;      /* now; ever */
+    struct shm_cell_list
+        freed; /* free ones that were used, the earliest first */
+    struct shm_cell_list
+        kept;      /* free ones with bytes of a send that comes soon */
+    size_t n_used; /* cells below it have been used */
+    size_t latest; /* the one that was taken last */
+    int n_free;
     int n_without;           /* fifos to other ranks that hold no cell */
 };
 

@@ -8,6 +8,32 @@
 #define PATIENCE 200 /* tries */
 #define FEW 8        /* cells that are used in turn */
 #define TWICE 16     /* times fetch_min */
+#define SHARED_MIN                                                             \
+    256 /* bytes, from which on a cell pays for several receivers */
+
+/* ---- lists of free cells --------------------------------------------------- */
+
+static void append(struct shm_cell_list *list, struct shm_cell *cell)
+{
+    cell->list = list;
+    cell->next = NULL;
+    cell->at = list->last;
+    *list->last = cell;
+    list->last = &cell->next;
+}
+
+/* Take a cell out of the list in which it is, if it is in one. */
+static void take_out(struct shm_cell *cell)
+{
+    if (!cell->list)
+        return;
+    *cell->at = cell->next;
+    if (cell->next)
+        cell->next->at = cell->at;
+    else
+        cell->list->last = cell->at;
+    cell->list = NULL;
+}
 
 /* ---- lines and cells that are free again --------------------------------- */
 
@@ -16,7 +42,7 @@ static void drop_cell(struct shm *shm, struct shm_out *out, int index)
     struct shm_cell *cell = &shm->cells.state[index];
 
     if (--cell->n_lines == 0) {
-        cell->order = ++shm->cells.n_freed;
+        append(&shm->cells.freed, cell);
         shm->cells.n_free++;
     }
     if (--out->n_held == 0)
@@ -79,59 +105,53 @@ static int may_take(const struct shm *shm, const struct shm_out *out)
 
 /* ---- which cell ----------------------------------------------------------- */
 
-/* Return the cell that already holds these bytes of the message, or -1. */
+static int has_bytes(const struct shm_cell *cell, const struct coll__xfer *xfer)
+{
+    return cell->name == xfer->bytes.name && cell->off == xfer->done;
+}
+
+/* Return the cell that already holds these bytes of the message, or -1.  Small messages
+ * with the same bytes follow each other. */
 static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 {
+    const struct shm_cells *cells = &shm->cells;
+
     if (!xfer->bytes.name)
         return -1;
-    for (size_t i = 0; i < shm->cells.n; i++)
-        if (shm->cells.state[i].name == xfer->bytes.name &&
-            shm->cells.state[i].off == xfer->done)
+    if (has_bytes(&cells->state[cells->latest], xfer))
+        return (int)cells->latest;
+    for (size_t i = 0; i < cells->n && xfer->len > shm->slot; i++)
+        if (has_bytes(&cells->state[i], xfer))
             return (int)i;
     return -1;
 }
 
-#define LATE (INT64_MAX / 4) /* behind all that have been used */
-
-/* Return the order in which free cells are taken.  First a few cells in rotation, since a
- * cell that a receiver has just read is slow to write.  Then unused cells, if those few
- * are in use.  Last the cells that are kept for a send that comes soon. */
-static int64_t turn_of(const struct shm *shm, const struct shm_cell *cell)
+/* Should the next cell be the first unused one?  A cell that a receiver has just read is
+ * slow to write, so a few cells take turns. */
+static int is_new_one_next(const struct shm_cells *cells)
 {
-    if (cell->order == 0)
-        return shm->cells.n_used < FEW ? 0 : LATE;
-    return cell->order > 0 ? cell->order : 2 * LATE - cell->order;
+    return cells->n_used < cells->n &&
+           (cells->n_used < FEW || !cells->freed.first);
 }
 
-/* Return the free cell to take next; there is one. */
-static struct shm_cell *find_free(const struct shm *shm)
-{
-    struct shm_cell *best = NULL;
-
-    for (size_t i = 0; i < shm->cells.n; i++) {
-        struct shm_cell *cell = &shm->cells.state[i];
-
-        if (!cell->n_lines &&
-            (!best || turn_of(shm, cell) < turn_of(shm, best)))
-            best = cell;
-    }
-    return best;
-}
-
-/* Take a free cell for these bytes; there is one.  Before it takes an unused or a kept
- * cell, it checks whether another one has become free. */
+/* Take a free cell for these bytes; there is one.  Before it takes one more than a few, or
+ * one that is kept, it checks whether others have become free. */
 static int take_free(struct shm *shm, uint64_t name, size_t off)
 {
-    struct shm_cell *cell = find_free(shm);
+    struct shm_cells *cells = &shm->cells;
+    struct shm_cell *cell;
 
-    if (turn_of(shm, cell) >= LATE) {
+    if (cells->n_used >= FEW && !cells->freed.first)
         reclaim_all(shm);
-        cell = find_free(shm);
-    }
-    shm->cells.n_used += cell->order == 0;
+    if (is_new_one_next(cells))
+        cell = &cells->state[cells->n_used++];
+    else
+        cell = cells->freed.first ? cells->freed.first : cells->kept.first;
+    take_out(cell);
     cell->name = name;
     cell->off = off;
-    return (int)(cell - shm->cells.state);
+    cells->latest = (size_t)(cell - cells->state);
+    return (int)cells->latest;
 }
 
 /* Should the receiver fetch the message?  If this rank also copies the bytes itself, they
@@ -162,15 +182,19 @@ unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
         is_in_region(shm, xfer, &place))
         return NULL;
     index = take_free(shm, xfer->bytes.name, xfer->done);
-    shm->cells.state[index].order = -++shm->cells.n_kept;
+    append(&shm->cells.kept, &shm->cells.state[index]);
     return shm->cells.at + (size_t)index * shm->cells.len;
 }
 
 /* Let a line of `out` name a cell, and count the cell's lines and the free cells. */
 static void hold_cell(struct shm *shm, struct shm_out *out, int index)
 {
-    if (shm->cells.state[index].n_lines++ == 0)
+    struct shm_cell *cell = &shm->cells.state[index];
+
+    if (cell->n_lines++ == 0) {
+        take_out(cell);
         shm->cells.n_free--;
+    }
     if (out->n_held++ == 0)
         shm->cells.n_without--;
     out->cell_of[out->next & (shm->n_lines - 1)] = (int16_t)index;
@@ -218,16 +242,35 @@ static void write_line(struct shm *shm, struct shm_out *out,
     shm_ring(shm, out->bell);
 }
 
+/* Put a small message's bytes into a cell, once for all its receivers, if there is a free
+ * one; else into the line's slot. */
+static enum shm_where push_bytes(struct shm *shm, struct shm_out *out,
+                                 struct shm_line *line, uint64_t slot,
+                                 const struct coll__xfer *xfer)
+{
+    int is_shared = xfer->bytes.name && xfer->len >= SHARED_MIN &&
+                    xfer->len <= shm->cells.len;
+    int index = is_shared ? fill_cell(shm, out, xfer, xfer->len) : -1;
+
+    if (index < 0) {
+        memcpy(out->slots + slot * shm->slot, xfer->buf, xfer->len);
+        return SHM_SLOT;
+    }
+    hold_cell(shm, out, index);
+    line->cell = (uint64_t)index;
+    return SHM_CELL;
+}
+
 /* Send a message that fits the line or its slot. */
 static void push_small(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {
     uint64_t index = out->next & (shm->n_lines - 1);
     struct shm_line *line = &out->fifo->lines[index];
-    enum shm_where where = xfer->len <= SHM_INLINE ? SHM_HERE : SHM_SLOT;
+    enum shm_where where = SHM_HERE;
 
-    if (where == SHM_SLOT)
-        memcpy(out->slots + index * shm->slot, xfer->buf, xfer->len);
+    if (xfer->len > SHM_INLINE)
+        where = push_bytes(shm, out, line, index, xfer);
     else if (xfer->len)
         shm_copy_inline(line->bytes, xfer->buf, xfer->len);
     write_line(shm, out, line, xfer, where);
@@ -321,6 +364,7 @@ int shm__put(struct coll__tp *tp, struct coll__xfer *xfer)
 
     if (out->first || !has_line(shm, out)) /* nothing may be queued before it */
         return 0;
+    xfer->done = 0;
     push_small(shm, out, xfer);
     return 1;
 }

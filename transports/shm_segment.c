@@ -252,6 +252,8 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
     }
     shm->cells.at = cells_of(shm, shm->local_rank);
     shm->bell = bell_of(shm, shm->local_rank);
+    shm->cells.freed.last = &shm->cells.freed.first;
+    shm->cells.kept.last = &shm->cells.kept.first;
     shm->cells.n_free = (int)shm->cells.n;
     shm->cells.n_without = COLL__CHANNELS * (shm->local_size - 1);
     shm->base.eager = shm->slot;

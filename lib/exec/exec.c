@@ -2,12 +2,23 @@
 /* exec.c - run a program: the code that its engines share. */
 #include "lib/exec/prog.h"
 
+#define GROUP_BITS 24 /* of the number of a plan's sends */
+
+/* Return a number that no send of another run has. */
+static uint64_t name_of(const struct coll__prog *prog, int group)
+{
+    uint64_t run = prog->run.sig.seq * N_SERIES + prog->run.sig.series;
+
+    return group ? (run << GROUP_BITS) + (uint64_t)group : 0;
+}
+
 void coll__prog_address(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__xfer *xfer = &prog->xfers[i];
 
     xfer->sig = prog->run.sig;
+    xfer->bytes.name = name_of(prog, prog->groups[i]);
     if (step->kind == STEP_SEND) {
         xfer->buf = prog_at(prog, &step->src);
         return;

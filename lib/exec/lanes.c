@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP_BITS 24 /* of the number of a plan's sends */
-
 struct lane {
     struct coll__tp *tp;
     int peer, is_recv;
@@ -133,20 +131,11 @@ static size_t bytes(const struct coll__prog *prog)
 
 /* ---- what is ready ----------------------------------------------------------- */
 
-/* Return a number that no send of another run has. */
-static uint64_t name_of(const struct coll__prog *prog, int group)
-{
-    uint64_t run = prog->run.sig.seq * N_SERIES + prog->run.sig.series;
-
-    return group ? (run << GROUP_BITS) + (uint64_t)group : 0;
-}
-
 static void issue(struct coll__prog *prog, const struct lane *lane, int i)
 {
     struct coll__xfer *xfer = &prog->xfers[i];
 
     coll__prog_address(prog, i);
-    xfer->bytes.name = name_of(prog, prog->groups[i]);
     if (lane->is_recv)
         lane->tp->ops->recv(lane->tp, xfer);
     else

@@ -14,6 +14,7 @@
 #define ROUNDS 4
 #define LANES 4 /* messages of a round that go on */
 #define MOST_PUTS 1024
+#define PUTS 10000 /* names below it are of other messages */
 
 /* ---- to everybody ------------------------------------------------------- */
 
@@ -22,7 +23,12 @@ struct exchange {
 };
 
 /* Message k is the same for all receivers when it has a number. */
-static size_t shared_len(unsigned k) { return k % 3 ? 9001 + k : 20000 - k; }
+static size_t shared_len(unsigned k)
+{
+    static const size_t lens[] = {20000, 700, 9001, 4096};
+
+    return lens[k % ARRAY_LEN(lens)] - k;
+}
 
 static void send_shared(struct rank *rank, struct coll__xfer *xfer, int peer,
                         unsigned k, void *payload, uint64_t number)
@@ -239,6 +245,7 @@ void conform_onward(struct rank *rank)
 
 /* ---- put and take --------------------------------------------------------- */
 
+/* As a program has it that runs once more: the last run has left `done`. */
 static struct coll__xfer small(struct rank *rank, int peer, unsigned k,
                                void *buf)
 {
@@ -246,11 +253,14 @@ static struct coll__xfer small(struct rank *rank, int peer, unsigned k,
     const size_t lens[] = {0, 1, 24, min_size(89, most), most - 1, most};
     size_t len = lens[k % ARRAY_LEN(lens)];
 
-    return (struct coll__xfer){.peer = peer,
-                               .channel = rank->channel,
-                               .len = len,
-                               .buf = buf,
-                               .sig = conform_sig_of(k, len)};
+    return (struct coll__xfer){
+        .peer = peer,
+        .channel = rank->channel,
+        .len = len,
+        .buf = buf,
+        .bytes = {.name = PUTS + (uint64_t)peer * PUTS + k},
+        .sig = conform_sig_of(k, len),
+        .done = len};
 }
 
 /* 1 when the message could be put. */
