@@ -361,8 +361,8 @@ int trainer__step(struct trainer *t, size_t step)
         st = see_step(t, step);
     if (!st)
         return 0;
-    if (!t->step
-             .is_seen) /* other ranks may have made the step, so that it counts */
+    /* other ranks may have made the step, so that it counts */
+    if (!t->step.is_seen)
         read_record(t, &record);
     take_back(t);
     return -1;
