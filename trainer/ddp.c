@@ -235,13 +235,16 @@ int ddp_open_buckets(struct ddp *d)
     return 0;
 }
 
-/* Start a request of bucket i that sees all that the device was given before. */
+/* Start a request of bucket i that sees all that the device was given before.  If the device
+ * has failed, only this rank is to end, so the others' communicator is left alone. */
 static int start_request(struct ddp *d, int i, struct coll_request *request,
                          const char *what)
 {
     struct phase_span span;
     int st;
 
+    if (d->device->order.well())
+        return -1;
     d->device->order.exchange();
     span = phase_begin_exchange(d->log, i, what);
     st = ddp__check(d, coll_start(request));
