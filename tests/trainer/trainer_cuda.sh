@@ -283,8 +283,12 @@ elastic_graphs() {
     done
 }
 
+# GPUs exchange by themselves if libcoll has its kernels, which nvcc makes.
+has_kernels() { [ -e "$build/lib/device/cuda_image.c" ]; }
+
 # from_gpu_to_gpu N: so the last N words of ranks' GPU buffers are.
 from_gpu_to_gpu() {
+    has_kernels || return 0
     grep 'GPU buffers' err | tail -n "$1" > words
     [ "$(grep -c 'from GPU to GPU$' words)" = "$1" ] || fail "GPU buffers go by the host"
 }
@@ -321,6 +325,7 @@ in_place() {
     COLL_CHECK=1 dying 1=die:trainer__replay:9
     COLL_CHECK=1 dying 1=die:trainer__replay:9 --fp16-allreduce
     ! grep coll_train err || fail "$(cat err)"
+    has_kernels || return 0
     FAKE_CUDA_FAULT=cuIpcGetMemHandle:2:801 both 2 $few --model net
     [ ! -s err ] || fail "$(cat err)"
     FAKE_CUDA_FAULT=cuIpcGetMemHandle:2:801 COLL_LOG=error on cuda 2 $few --model net
