@@ -229,8 +229,10 @@ START_TEST(all_confirm_a_group_or_none)
         scene->is_victim[seed % (unsigned)size] = size > 1;
         ck_assert_int_eq(world_forks(size, confirm, scene), size > 1);
         for (int r = 0; r < size; r++) {
-            n_known += atomic_load(&scene->results[r][0].is_known);
-            n_confirmed += (int)scene->results[r][0].flags;
+            int is_known = atomic_load(&scene->results[r][0].is_known);
+
+            n_known += is_known;
+            n_confirmed += is_known && scene->results[r][0].flags;
         }
         ck_assert(n_confirmed == 0 || n_confirmed == n_known);
         ck_assert(n_confirmed == 1 || size > 1);
