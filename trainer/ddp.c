@@ -373,7 +373,7 @@ int ddp_part_moved(struct ddp *d, int i)
  * its memory. */
 static int await_gather(struct ddp *d, int i)
 {
-    if (!d->has_gpus)
+    if (!d->device->order.has_stream)
         return ddp__check(d, coll_wait(d->buckets[i].gather, 0));
     d->device->order.see(i);
     return 0;

@@ -12,16 +12,11 @@
 #include "coll/coll.h"
 #include "trainer/device.h"
 
-static int is_gpu(const struct device *device)
-{
-    return device->order.exchange() != NULL;
-}
-
 void *ddp_alloc(const struct device *device, size_t len)
 {
     void *at = NULL;
 
-    if (!is_gpu(device))
+    if (!device->order.has_stream)
         return device->alloc(len);
     if (coll_mem_alloc_device(&at, len, -1))
         return NULL;
@@ -32,7 +27,7 @@ void *ddp_alloc(const struct device *device, size_t len)
 /* A communicator that has failed keeps its registered memory until the process ends. */
 void ddp_release(const struct device *device, void *at)
 {
-    if (is_gpu(device))
+    if (device->order.has_stream)
         coll_mem_free(at);
     else
         device->release(at);
@@ -42,7 +37,7 @@ int ddp__open_memory(struct ddp *d)
 {
     int st;
 
-    if (d->config.zero || !is_gpu(d->device))
+    if (d->config.zero || !d->device->order.has_stream)
         return 0;
     st = coll_mem_register(d->comm, d->sent, d->sent_len);
     if (st == COLL_ERR_UNSUPPORTED || st == COLL_ERR_NOMEM)

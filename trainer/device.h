@@ -134,6 +134,7 @@ struct device_order {
      * results of all collectives in that stream. */
     void *(*exchange)(void);
     void (*exchanged)(void);
+    int has_stream; /* exchange() returns one */
     /* mark: give what is in that stream by now a number below DEVICE_MARKS.  see: let what is
      * put from now on see the results of all collectives up to that mark. */
     void (*mark)(int number);

@@ -104,6 +104,7 @@ const struct device device_cuda = {
               .wait = gpu_wait,
               .exchange = gpu_exchange,
               .exchanged = gpu_exchanged,
+              .has_stream = 1,
               .mark = gpu_mark,
               .see = gpu_see,
               .graphs = &gpu_graphs,
