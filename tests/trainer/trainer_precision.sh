@@ -3,15 +3,8 @@
 # coll_train --precision, over the driver of tests/fake_cuda and the libraries of
 # tests/fake_cudnn: tf32 and bf16 learn as f32 does, though not by the same numbers; ranks
 # have the same bits; checkpoints, ZeRO and the wire are as with f32.
-. "${srcdir:-.}/tests/trainer/trainer_program.sh"
-set -u
-[ -e "$build/tests/fake_cudnn/.libs/libcudnn.so.9" ] ||
-    { echo "configure found no headers of CUDA or cuDNN"; exit 77; }
-[ -e "$build/trainer/cuda/cuda_image.c" ] || train=$build/tests/trainer/coll_train_cuda
-gpus=$build/tests/fake_cuda/.libs:$build/tests/fake_cudnn/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+. "${srcdir:-.}/tests/trainer/trainer_gpus.sh"
 few="--dataset synthetic --limit-train 32 --limit-test 16 --batch-size 8 --model net"
-lines="--progress plain --log-interval 1 --json -"
-unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_MEMORY FAKE_CUDA_DEVICES
 
 # on PRECISION RANKS ARGUMENTS...: what it printed is in out.
 on() {
