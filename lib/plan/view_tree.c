@@ -46,15 +46,13 @@ struct walk {
 /* ---- the tree ------------------------------------------------------------ */
 
 static int rank_of(const struct coll__view *view,
-                   const struct coll__tree_shape *shape, int node)
+                   const struct coll__tree_shape *shape,
+                   const struct coll__fold *fold, int node)
 {
     int p = view->nranks;
 
-    if (shape->is_folded) {
-        struct coll__fold fold = coll__fold_of(p, 0);
-
-        node = coll__fold_rank(&fold, node);
-    }
+    if (shape->is_folded)
+        node = coll__fold_rank(fold, node);
     if (shape->is_in_ring)
         return coll__ring_at(view, p,
                              coll__ring_place(view, shape->root) + node);
@@ -67,7 +65,8 @@ static int list_edges(const struct coll__view *view,
                       const struct coll__tree_shape *shape,
                       enum coll__tree_way way, double n, struct edge *edges)
 {
-    int p = view->nranks, m = shape->is_folded ? power2_below(p) : p;
+    struct coll__fold fold = coll__fold_of(view->nranks, 0);
+    int p = view->nranks, m = shape->is_folded ? fold.m : p;
     int k = 0, far = 1, has_blocks = way == TREE_SCATTER || way == TREE_GATHER;
 
     while (far < m)
@@ -79,7 +78,8 @@ static int list_edges(const struct coll__view *view,
 
                 if (child < m)
                     edges[k++] = (struct edge){
-                        rank_of(view, shape, node), rank_of(view, shape, child),
+                        rank_of(view, shape, &fold, node),
+                        rank_of(view, shape, &fold, child),
                         has_blocks ? n * coll__subtree(p, child) : n};
             }
     for (int i = 0; i < p - m; i++)
