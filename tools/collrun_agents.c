@@ -203,6 +203,8 @@ static int spawn(struct agent *agent, const struct errand *errand,
     agent->pid = fork();
     if (!agent->pid)
         become(errand, command, (int[3]){in[0], out[0][1], out[1][1]});
+    if (agent->pid > 0)
+        tree_spare(agent->pid);
     close(in[0]);
     for (int i = 0; i < 2; i++) {
         close(out[i][1]);
@@ -277,7 +279,7 @@ void agent_close(struct agent *agent, double deadline)
     }
     if (!agent->has_ended) {
         kill(agent->pid, SIGKILL);
-        waitpid(agent->pid, NULL, 0);
+        tree_reap(agent->pid, NULL, 0);
     }
     for (int i = 0; i < 2; i++)
         stream_end(&agent->out[i]);

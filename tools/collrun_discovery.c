@@ -88,7 +88,9 @@ static void start(struct discovery *d)
     d->len = 0;
     d->has_ended = 0;
     d->deadline = now() + PATIENCE;
-    if (d->pid < 0)
+    if (d->pid > 0)
+        tree_spare(d->pid);
+    else
         d->pid = 0;
 }
 
@@ -107,7 +109,7 @@ void discovery_close(struct discovery *d)
     if (d->pid && !d->has_ended) {
         kill(-d->pid, SIGKILL);
         kill(d->pid, SIGKILL);
-        waitpid(d->pid, NULL, 0);
+        tree_reap(d->pid, NULL, 0);
     }
     if (d->fd >= 0)
         close(d->fd);
@@ -211,7 +213,7 @@ static struct hosts *await_list(struct discovery *d,
     int how;
 
     poll(&pfd, d->fd >= 0, 100);
-    pid = d->pid ? waitpid(d->pid, &how, WNOHANG) : 0;
+    pid = d->pid ? tree_reap(d->pid, &how, WNOHANG) : 0;
     if (pid > 0)
         discovery_take_end(d, pid, how);
     return discovery_look(d, options);

@@ -163,7 +163,7 @@ int fleet_has_failed(struct nodes *nodes)
     pid_t pid;
 
     fleet_pump(nodes);
-    while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
+    while ((pid = tree_reap(-1, &how, WNOHANG)) > 0)
         fleet_take_end(nodes, pid, how);
     for (int i = 1; i < nodes->n_nodes; i++)
         n += has_failed(&nodes->seats[i]);

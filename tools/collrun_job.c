@@ -234,7 +234,7 @@ static void await_ended(struct job *job)
     pid_t pid;
     int how;
 
-    while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+    while ((pid = tree_reap(-1, &how, WNOHANG)) > 0) {
         if (pid == job->guard.pid)
             job->guard.pid = -1;
         if (job->nodes)

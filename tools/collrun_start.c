@@ -490,16 +490,15 @@ void job_clean(struct job *job)
         tree_kill(job->mark); /* also processes that the ranks have left behind */
         if (job->guard.pid > 0) {
             kill(job->guard.pid, SIGKILL);
-            waitpid(job->guard.pid, NULL, 0);
+            tree_reap(job->guard.pid, NULL, 0);
         }
         close(job->guard.fd);
     }
     job->guard.pid = 0;
-    tree_spare(0);
     for (int r = 0; job->ranks && r < job->n; r++)
         if (job->ranks[r].pid > 0) {
             kill(job->ranks[r].pid, SIGKILL);
-            waitpid(job->ranks[r].pid, NULL, 0);
+            tree_reap(job->ranks[r].pid, NULL, 0);
             job->ranks[r].pid = -1;
         }
 }

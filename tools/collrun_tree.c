@@ -35,7 +35,12 @@
 
 static pid_t
     adopter; /* the process whose descendants belong to the job; 0: none */
-static pid_t spared; /* its child that does not; 0: none */
+
+/* Its children that do not, nor what they have started. */
+static struct {
+    pid_t *pids;
+    size_t n;
+} spared;
 
 void tree_draw(char mark[TREE_MARK])
 {
@@ -111,7 +116,44 @@ void tree_adopt(void)
                   : 0;
 }
 
-void tree_spare(pid_t pid) { spared = pid; }
+void tree_spare(pid_t pid)
+{
+    pid_t *pids = realloc(spared.pids, (spared.n + 1) * sizeof(*pids));
+
+    if (!pids)
+        return; /* it may be ended with the job */
+    spared.pids = pids;
+    pids[spared.n++] = pid;
+}
+
+/* Its number may be another's now. */
+static void forget(pid_t pid)
+{
+    for (size_t i = 0; i < spared.n; i++)
+        if (spared.pids[i] == pid)
+            spared.pids[i--] = spared.pids[--spared.n];
+    if (!spared.n) {
+        free(spared.pids);
+        spared.pids = NULL;
+    }
+}
+
+pid_t tree_reap(pid_t pid, int *how, int options)
+{
+    pid_t reaped = waitpid(pid, how, options);
+
+    if (reaped > 0)
+        forget(reaped);
+    return reaped;
+}
+
+static int is_spared(pid_t pid)
+{
+    for (size_t i = 0; i < spared.n; i++)
+        if (spared.pids[i] == pid)
+            return 1;
+    return 0;
+}
 
 void tree_leave(void)
 {
@@ -127,9 +169,9 @@ void tree_leave(void)
 /* Is the process a descendant of the caller, which adopts them? */
 static int is_adopted(pid_t pid)
 {
-    if (adopter != getpid() || pid == spared)
+    if (adopter != getpid())
         return 0;
-    for (int i = 0; i < MOST_LEVELS && pid > 1; i++) {
+    for (int i = 0; i < MOST_LEVELS && pid > 1 && !is_spared(pid); i++) {
         pid = parent_of(pid);
         if (pid == adopter)
             return 1;

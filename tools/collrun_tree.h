@@ -17,11 +17,15 @@ void tree_draw(char mark[TREE_MARK]);
  * already, which are not the job's.  The caller reaps what it adopts. */
 void tree_adopt(void);
 
-/* This child does not belong to the job; 0: each does. */
+/* This child does not belong to the job, nor does what it starts, even if that clears its
+ * environment.  It is to be reaped by tree_reap(). */
 void tree_spare(pid_t pid);
 
-/* In a new process that does not belong to the job: neither does what it starts.  It gets a
- * session of its own, without a terminal, and the usual signals. */
+/* Reap a child as waitpid() does. */
+pid_t tree_reap(pid_t pid, int *how, int options);
+
+/* In a new process that does not belong to the job (see tree_spare()): it gets a session of
+ * its own, without a terminal, and the usual signals. */
 void tree_leave(void);
 
 /* Send the signal to each process of the job, except the caller.

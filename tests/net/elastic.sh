@@ -110,7 +110,8 @@ start() {
         $options "$dir/rank" "$@"
 }
 
-# As ssh does it: nothing goes along but what is told.
+# As ssh does it: nothing goes along but what is told.  These collruns are descendants of the
+# first one, and by their environment nothing says that they are not of its job.
 cat > "$dir/ssh" << END
 #!/bin/sh
 exec env -i TEST_HOSTS="$folder" HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin "$net/rsh" "\$@"
@@ -129,7 +130,7 @@ agents() {
         'takes the place of rank 0' 1 'takes the place of rank 2' 1 \
         'takes the place of rank 4' 1 'takes the place of rank . (restart 3 of 3)' 1 \
         '^\[[013]\] rank . of 5 in place [01] has ended, from the beginning' 2 \
-        'has ended, a newcomer' 3 '^status 0' 1
+        'has ended, a newcomer' 3 'is gone' 0 '^status 0' 1
     export END="$dir/lost-end"
     start lost -H h1:2,h2:2,h3:1 --min-np 2 -- 10 3
     await 60 has_line 'all have begun' lost
