@@ -100,7 +100,7 @@ static int replay(struct world_rank *me)
     struct coll__prog *tree = make(&e, "binomial", s);
     CUgraphExec exec = stream_capture(sum, s), other = stream_capture(tree, s);
 
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < part_of(20); i++) {
         d.op.seed = e.op.seed = (unsigned)i;
         WORLD_CHECK(me, does(s, &d, exec, 20));
         WORLD_CHECK(me, does(s, &e, other, 3));
