@@ -270,6 +270,16 @@ static void begin(struct coll__call *call, struct line *line)
     line->until = line->begun + patience;
 }
 
+/* Has the listener closed the connection since its answer, because the proof did not come
+ * in time?  The caller may have computed meanwhile. */
+static int is_closed(int fd)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 /* The answer is complete: return the socket if the answer is right, else -1. */
 static int judge(struct coll__call *call, struct line *line)
 {
@@ -294,8 +304,8 @@ static int judge(struct coll__call *call, struct line *line)
     case HELLO_IN:
         break;
     }
-    if (call->connector->may_prove &&
-        !call->connector->may_prove(call->connector->arg)) {
+    if (is_closed(fd) || (call->connector->may_prove &&
+                          !call->connector->may_prove(call->connector->arg))) {
         hang_up(call, line, HEARD_END, 0);
         return -1;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_connector.c - find the right one of several processes that listen. */
 #include "lib/net/connector.h"
+#include "lib/net/listener_int.h"
+#include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "tests/support/suite.h"
 #include "tests/support/boot_world.h"
@@ -242,6 +244,46 @@ START_TEST(a_connection_reset_before_its_caller_looks_is_no_refusal)
 }
 END_TEST
 
+static atomic_int n_dropped;
+
+static void count_dropped(enum coll_log_level level, const char *part,
+                          const char *text, void *arg)
+{
+    (void)level, (void)part, (void)arg;
+    if (strstr(text, "it took too long to prove itself"))
+        atomic_fetch_add(&n_dropped, 1);
+}
+
+/* A rank may compute while the listener awaits its proof, and is dropped then. */
+START_TEST(who_was_away_too_long_calls_again)
+{
+    double end = coll__now() + TIMEOUT;
+    int fd = -1, rc = COLL_IN_PROGRESS;
+    struct coll__connector connector;
+    struct coll__call *call;
+    struct post post;
+
+    coll_set_log_handler(count_dropped, NULL);
+    coll__listener_patience = 0.5;
+    post_open(&post, 5);
+    connector = connector_to(&post.at);
+    connector.hello.kind = GATE_BOOT;
+    call = coll__connector_begin(&connector);
+    ck_assert_int_eq(coll__connector_step(call, &fd), COLL_IN_PROGRESS);
+    while (!atomic_load(&n_dropped) && coll__now() < end) {
+        coll__log_deliver();
+        world_nap(0.01);
+    }
+    while (rc == COLL_IN_PROGRESS && coll__now() < end)
+        rc = coll__connector_step(call, &fd);
+    ck_assert_int_eq(rc, COLL_OK);
+    coll__connector_end(call);
+    post_await(&post, 1);
+    close(fd);
+    post_close(&post);
+}
+END_TEST
+
 /* Several ports: others live on the first, nobody on the second. */
 START_TEST(candidate_ports_are_all_tried)
 {
@@ -286,6 +328,7 @@ static Suite *connector_suite(void)
     tcase_add_test(tc, who_hangs_up_says_who_called_and_a_child_nothing);
     tcase_add_test(tc,
                    a_connection_reset_before_its_caller_looks_is_no_refusal);
+    tcase_add_test(tc, who_was_away_too_long_calls_again);
     tcase_add_test(tc, candidate_ports_are_all_tried);
     return suite;
 }
