@@ -38,7 +38,7 @@ static pid_t
 
 /* Its children that do not, nor what they have started. */
 static struct {
-    pid_t *pids;
+    pid_t *pids; /* never freed: as many as live at a time */
     size_t n;
 } spared;
 
@@ -126,33 +126,24 @@ void tree_spare(pid_t pid)
     pids[spared.n++] = pid;
 }
 
-/* Its number may be another's now. */
-static void forget(pid_t pid)
+/* Return where the child is among those that are spared; spared.n: nowhere. */
+static size_t find_spared(pid_t pid)
 {
-    for (size_t i = 0; i < spared.n; i++)
-        if (spared.pids[i] == pid)
-            spared.pids[i--] = spared.pids[--spared.n];
-    if (!spared.n) {
-        free(spared.pids);
-        spared.pids = NULL;
-    }
+    size_t i = 0;
+
+    while (i < spared.n && spared.pids[i] != pid)
+        i++;
+    return i;
 }
 
 pid_t tree_reap(pid_t pid, int *how, int options)
 {
     pid_t reaped = waitpid(pid, how, options);
+    size_t at = reaped > 0 ? find_spared(reaped) : spared.n;
 
-    if (reaped > 0)
-        forget(reaped);
+    if (at < spared.n) /* its number may be another's now */
+        spared.pids[at] = spared.pids[--spared.n];
     return reaped;
-}
-
-static int is_spared(pid_t pid)
-{
-    for (size_t i = 0; i < spared.n; i++)
-        if (spared.pids[i] == pid)
-            return 1;
-    return 0;
 }
 
 void tree_leave(void)
@@ -171,7 +162,8 @@ static int is_adopted(pid_t pid)
 {
     if (adopter != getpid())
         return 0;
-    for (int i = 0; i < MOST_LEVELS && pid > 1 && !is_spared(pid); i++) {
+    for (int i = 0; i < MOST_LEVELS && pid > 1 && find_spared(pid) == spared.n;
+         i++) {
         pid = parent_of(pid);
         if (pid == adopter)
             return 1;
