@@ -10,14 +10,12 @@ part_of() {
     echo $((n > 0 ? n : 1))
 }
 
-# some_of WORD...: of cases that differ by one thing, those that TEST_QUICK leaves: each
-# so many-th one, the first one among them.
-some_of() {
-    n=0
-    for word; do
-        [ $((n % ${TEST_QUICK:-1})) != 0 ] || echo "$word"
-        n=$((n + 1))
-    done
+# is_tried: of cases that differ by one thing, is this one of those that TEST_QUICK=K leaves?
+# Each K-th one is.
+n_cases=0
+is_tried() {
+    n_cases=$((n_cases + 1))
+    [ $((n_cases % ${TEST_QUICK:-1})) = 0 ]
 }
 
 trap 'exit 129' HUP

@@ -49,15 +49,12 @@ lost() {
     grep -q "lost $1 of $2 ranks" out || fail "$FAULTS: no word of $1 lost rank"
 }
 
-# all_same RANKS LOST FLAGS FAULT...: so it is with each of these faults; with TEST_QUICK=K
-# each K-th one is tried.
-n_faults=0
+# all_same RANKS LOST FLAGS FAULT...: so it is with each of these faults that is tried.
 all_same() {
     n=$1 n_lost=$2 flags=$3
     shift 3
     for fault; do
-        n_faults=$((n_faults + 1))
-        [ $((n_faults % ${TEST_QUICK:-1})) = 0 ] || continue
+        is_tried || continue
         # shellcheck disable=SC2086
         same "$n" "$fault" $flags
         lost "$n_lost" "$n"

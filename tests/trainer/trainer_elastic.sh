@@ -30,8 +30,9 @@ in_each_phase() {
     # shellcheck disable=SC2086
     same 4 "" $fixed
     losses=$(losses_of)
-    for fault in $(some_of 0=fail:coll_wait:2 1=fail:coll_wait:5 2=fail:coll_wait:6 \
-        0=fail:coll_wait:12); do
+    for fault in 0=fail:coll_wait:2 1=fail:coll_wait:5 2=fail:coll_wait:6 \
+        0=fail:coll_wait:12; do
+        is_tried || continue
         # shellcheck disable=SC2086
         same 4 $fault $fixed
         lost 0 4
@@ -39,7 +40,8 @@ in_each_phase() {
     done
     # who is ahead dies before it sends its state to who is not, or meanwhile, if the others
     # were ahead at all
-    for fault in $(some_of coll_comm_shrink:1 coll_broadcast:3 coll_broadcast:4); do
+    for fault in coll_comm_shrink:1 coll_broadcast:3 coll_broadcast:4; do
+        is_tried || continue
         # shellcheck disable=SC2086
         elastic 4 "1=fail:coll_wait:5 0=die:$fault" $fixed
     done
@@ -61,7 +63,8 @@ before_the_first_epoch() {
     # shellcheck disable=SC2086
     accept "$train" ${base%%--elastic*} $fixed --epochs 1 --checkpoint ck
     base="$base --checkpoint ck --resume auto"
-    for fault in $(some_of 0=die:coll_allreduce:7 0=die:coll_broadcast:2 1=die:model_forward:1); do
+    for fault in 0=die:coll_allreduce:7 0=die:coll_broadcast:2 1=die:model_forward:1; do
+        is_tried || continue
         rm -f ck/epoch-0002.ckpt
         images=1
         # shellcheck disable=SC2086
@@ -124,8 +127,9 @@ zero() {
     all_same 4 0 "$fixed" 1=fail:coll_wait:3 0=fail:coll_group_end:4 3=fail:coll_group_end:2 \
         2=fail:coll_wait:4
     # in each phase of going on
-    for call in $(some_of coll_comm_shrink:1 coll_allgather:2 coll_broadcast:3 \
-        coll_broadcast:4 coll_broadcast:6 coll_group_end:5 coll_group_end:6); do
+    for call in coll_comm_shrink:1 coll_allgather:2 coll_broadcast:3 \
+        coll_broadcast:4 coll_broadcast:6 coll_group_end:5 coll_group_end:6; do
+        is_tried || continue
         elastic 4 "1=fail:coll_group_end:4 0=die:$call" --global-batch-size 32 --zero 1
         lost 1 4
     done

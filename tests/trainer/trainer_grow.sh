@@ -20,14 +20,13 @@ refill() {
     export DYING_REFILL
 }
 
-# all_replaced FLAGS FAULTS...: with each of these faults a newcomer joins, and the run has
-# the bits of one without faults; with TEST_QUICK=K each K-th one is tried.
+# all_replaced FLAGS FAULTS...: with each of these faults that is tried a newcomer joins, and
+# the run has the bits of one without faults.
 all_replaced() {
     flags=$1
     shift
     for fault; do
-        n_faults=$((n_faults + 1))
-        [ $((n_faults % ${TEST_QUICK:-1})) = 0 ] || continue
+        is_tried || continue
         # shellcheck disable=SC2086
         same 2 "$fault" $flags
         joined 1 1
@@ -60,8 +59,9 @@ in_a_growth() {
     half="1=die:model_forward:9 2=die:model_forward:9"
     # shellcheck disable=SC2086
     same 4 "$half n1=die:connect:2" $fixed
-    for fault in $(some_of 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=end:coll_comm_grow:1 \
-        3=end:coll_comm_grow:1); do
+    for fault in 0=die:coll_comm_grow:1 3=die:coll_comm_grow:1 0=end:coll_comm_grow:1 \
+        3=end:coll_comm_grow:1; do
+        is_tried || continue
         # shellcheck disable=SC2086
         elastic 4 "$half $fault" $fixed
     done
