@@ -58,6 +58,7 @@ done
 grep -q '"best_rival": "\(sockets\|encrypt\)"' "$json" && fail "a rival that is none"
 for name in openmpi openmpi-ucx mpich gloo; do
     grep -q "^# $name is absent" "$out" && continue
+    grep -q "^# $name: it hung" "$out" && continue # a rival may, on a busy machine
     [ "$(grep -c "\"$name\": {" "$json")" = 6 ] || fail "$name lacks a cell"
 done
 # two processes, and a core too few for both: nothing but time
