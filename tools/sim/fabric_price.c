@@ -103,31 +103,48 @@ static int route(const struct levels *levels, const struct pieces *pieces,
                               levels->seat[pieces->order[to]], links);
 }
 
-/* Send from every rank of a piece to a rank of the next piece; share becomes the T above
- * divided by the number of ranks. */
-static void price_group(const struct levels *levels, struct pieces *pieces,
-                        int p, int next, struct coll__fabric_price *price)
+/* Return the i-th rank of the list after piece p's that is in the same group. */
+static int outside(const struct pieces *pieces, int p, int i)
 {
-    int links[COLL__ROUTE_MAX], k = size_of(pieces, p);
-    double time = 0;
+    int first = pieces->first[pieces->parent[p]];
+    int n = pieces->first[pieces->parent[p] + siblings(pieces, p)] - first;
 
+    return first + (pieces->first[p + 1] - first + i) % n;
+}
+
+/* Send from the ranks of a piece to as many ranks of other pieces; share becomes the T
+ * above divided by the number of messages, or, for links that one message alone passes,
+ * by the number of ranks.  A single rank shares nothing. */
+static void price_group(const struct levels *levels, struct pieces *pieces,
+                        int p, struct coll__fabric_price *price)
+{
+    int links[COLL__ROUTE_MAX], k = size_of(pieces, p), others;
+    double time[2] = {0, 0}; /* of links that one message passes, and several */
+
+    others = pieces->first[pieces->parent[p] + siblings(pieces, p)] -
+             pieces->first[pieces->parent[p]] - k;
+    k = k < others ? k : others;
     for (int pass = 0; pass < 2; pass++) /* count, then clear */
         for (int i = 0; i < k; i++) {
-            int n =
-                route(levels, pieces, pieces->first[p] + i,
-                      pieces->first[next] + i % size_of(pieces, next), links);
+            int n = route(levels, pieces, pieces->first[p] + i,
+                          outside(pieces, p, i), links);
 
             for (int j = 0; j < n; j++) {
                 struct coll__fabric_link link =
                     coll__fabric_link(levels->fabric, links[j]);
                 int *load = &pieces->load[links[j]];
+                double *slowest;
 
                 *load = pass ? 0 : *load + 1;
+                slowest = &time[*load > 1];
                 price->beta = max_double(price->beta, link.beta);
-                time = max_double(time, *load * link.share);
+                *slowest = max_double(*slowest, *load * link.share);
             }
         }
-    price->share = max_double(price->share, time / k);
+    if (size_of(pieces, p) < 2)
+        return;
+    price->share = max_double(price->share, time[0] / size_of(pieces, p));
+    price->share = max_double(price->share, time[1] / k);
 }
 
 /* Price the links that the routes from one rank to two others of its group share. */
@@ -218,7 +235,7 @@ static int price_piece(const struct levels *levels, struct pieces *pieces,
         return 0;
     next = p + 1 < first + n ? p + 1 : p - 1;
     if (largest > 1)
-        price_group(levels, pieces, p, next, price);
+        price_group(levels, pieces, p, price);
     else
         price_rank(levels, pieces, p, next, price);
     for (int far = 1; far < n; far *= 2, n_alphas++)
@@ -247,6 +264,8 @@ static void price_level(struct levels *levels, int l, struct pieces *pieces)
         n_alphas = price_piece(levels, pieces, p, largest, price);
     if (n_alphas)
         price->alpha /= n_alphas;
+    if (price->share <= 0) /* all samples are single ranks */
+        price->share = price->beta;
     price->gap = levels->fabric->gap;
     price->spread = spread_of(levels, pieces);
 }
