@@ -22,8 +22,8 @@
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.
  */
-#include "lib/algo/doubling.h"
 #include "lib/algo/halves.h"
+#include "lib/plan/doubling.h"
 
 /* Return where the blocks of ranks [from, to) are collected. */
 static struct coll__span held(const struct coll__problem *pb, int from, int to)

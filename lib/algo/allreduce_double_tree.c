@@ -15,7 +15,7 @@
  * Source: Sanders, Speck and Traeff, Parallel Comput. 35(12), 2009.
  */
 #include "lib/algo/combine.h"
-#include "lib/algo/double_tree.h"
+#include "lib/plan/double_tree.h"
 
 static int rank_at(const struct coll__problem *pb, int node)
 {

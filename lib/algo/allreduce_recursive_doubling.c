@@ -20,8 +20,8 @@
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.
  */
-#include "lib/algo/doubling.h"
 #include "lib/algo/halves.h"
+#include "lib/plan/doubling.h"
 
 /* Exchange vectors with the holder of another operand; the lower operand stays on the
  * left. */

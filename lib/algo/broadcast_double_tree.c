@@ -12,7 +12,8 @@
  *
  * Source: Sanders, Speck and Traeff, Parallel Comput. 35(12), 2009.
  */
-#include "lib/algo/double_tree.h"
+#include "lib/algo/algo.h"
+#include "lib/plan/double_tree.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {

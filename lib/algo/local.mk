@@ -35,10 +35,6 @@ libcore_la_SOURCES += \
 	%D%/build.c \
 	%D%/combine.c \
 	%D%/combine.h \
-	%D%/double_tree.c \
-	%D%/double_tree.h \
-	%D%/doubling.c \
-	%D%/doubling.h \
 	%D%/gather_binomial.c \
 	%D%/gather_direct.c \
 	%D%/halves.c \

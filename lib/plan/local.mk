@@ -1,4 +1,6 @@
 libcore_la_SOURCES += \
+	%D%/double_tree.c %D%/double_tree.h \
+	%D%/doubling.c %D%/doubling.h \
 	%D%/flow.c %D%/flow.h \
 	%D%/fold.h \
 	%D%/edges.c \

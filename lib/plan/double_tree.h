@@ -17,10 +17,10 @@
  *
  * Source: Sanders, Speck and Traeff, Parallel Comput. 35(12), 2009.
  */
-#ifndef COLL_LIB_ALGO_DOUBLE_TREE_H
-#define COLL_LIB_ALGO_DOUBLE_TREE_H
+#ifndef COLL_LIB_PLAN_DOUBLE_TREE_H
+#define COLL_LIB_PLAN_DOUBLE_TREE_H
 
-#include "lib/algo/algo.h"
+#include "lib/plan/plan.h"
 
 struct coll__tree_node {
     int up, down[2], n_down; /* nodes; up is -1 at the top */

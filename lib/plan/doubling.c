@@ -5,7 +5,8 @@
  * single ranks only, all end at the same time.  At most one block has both; it has two
  * times, of its last pair and of its last single rank.
  */
-#include "lib/algo/doubling.h"
+#include "lib/plan/doubling.h"
+#include "lib/plan/fold.h"
 #include "lib/util/util.h"
 
 struct block {

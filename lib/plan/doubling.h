@@ -5,10 +5,10 @@
  * meanwhile: a short message leaves before its receiver is ready.  So the fold delays
  * only ranks at the end of the longest chains of messages.
  */
-#ifndef COLL_LIB_ALGO_DOUBLING_H
-#define COLL_LIB_ALGO_DOUBLING_H
+#ifndef COLL_LIB_PLAN_DOUBLING_H
+#define COLL_LIB_PLAN_DOUBLING_H
 
-#include "lib/algo/algo.h"
+#include "lib/plan/view_cost.h"
 
 #define COLL__DOUBLINGS 31
 

@@ -5,7 +5,9 @@
  * h + 1 .. i + h - 1, limited to the nodes that exist, and its children are at
  * distance h / 2; odd nodes are leaves.
  */
-#include "lib/algo/double_tree.h"
+#include "lib/plan/double_tree.h"
+#include "lib/plan/fold.h"
+#include "lib/plan/view_cost.h"
 #include "lib/util/util.h"
 
 static int above(int i, int n)
