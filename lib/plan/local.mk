@@ -19,6 +19,7 @@ libcore_la_SOURCES += \
 	%D%/scan.c %D%/scan.h \
 	%D%/view.c %D%/view.h \
 	%D%/view_cost.c %D%/view_cost.h \
+	%D%/view_lanes.c %D%/view_lanes.h \
 	%D%/view_tree.c %D%/view_tree.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h

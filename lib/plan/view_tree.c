@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* view_tree.c - the time of a tree, message by message.
  *
- * A message from rank a to rank b begins when a has what it sends, when the sending
- * side of a and the receiving side of b are free, and when the links of their groups
- * are free.  A long vector that is reduced also waits until b has added the one before.
- * A side is busy for max(gap, n beta), a group's links for n share.
+ * A message from rank a to rank b is ready when a has what it sends; view_lanes.h says how
+ * long it takes.  A long vector that is reduced also waits until b has added the one
+ * before.
  *
  * Vectors that are cut into pieces take the time of the first piece on its way, and
  * then the busiest part of the machine decides: each of the other pieces takes as long
@@ -12,6 +11,7 @@
  */
 #include "lib/plan/view_tree.h"
 #include "lib/plan/fold.h"
+#include "lib/plan/view_lanes.h"
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
 
@@ -24,23 +24,10 @@ struct edge {
     double n; /* bytes */
 };
 
-/* Something that does one thing after the other: a rank's sending or receiving side, its
- * processor, or the links into or out of a group. */
-struct lane {
-    double free; /* since when, s */
-    double load; /* how long it is busy in all, s */
-};
-
-/* The lanes of a rank. */
-enum { SENDS, RECEIVES, WORKS, N_SIDES };
-
 struct walk {
-    const struct coll__view *view;
+    struct coll__lanes lanes;
     int is_up, is_reduced;
-    double *time;                     /* [nranks]: when a rank has its vector */
-    struct lane *sides;               /* [N_SIDES * nranks] */
-    struct lane *links[COLL__LEVELS]; /* [2 * groups of the level below] */
-    int n_lanes;                      /* links follow the sides */
+    double *time; /* [nranks]: when a rank has its vector */
 };
 
 /* ---- the tree ------------------------------------------------------------ */
@@ -90,49 +77,18 @@ static int list_edges(const struct coll__view *view,
 
 /* ---- the walk ------------------------------------------------------------ */
 
-static int level_of(const struct coll__view *view, int a, int b)
-{
-    int l = 0;
-
-    while (view->levels[l].group &&
-           view->levels[l].group[a] != view->levels[l].group[b])
-        l++;
-    return l;
-}
-
-static void occupy(struct lane *lane, double begin, double busy)
-{
-    lane->free = begin + busy;
-    lane->load += busy;
-}
-
 /* Send one message of n bytes; its receiver has the vector afterwards. */
 static void follow(struct walk *w, int from, int to, double n)
 {
-    int l = level_of(w->view, from, to);
-    const struct coll__level *level = &w->view->levels[l];
-    const int *group = l ? w->view->levels[l - 1].group : NULL;
-    double near = w->view->levels[0].beta, begin = w->time[from];
-    double work = w->is_reduced ? coll__cost_work(w->view, n) : 0;
-    struct lane *lanes[4] = {&w->sides[N_SIDES * from + SENDS],
-                             &w->sides[N_SIDES * to + RECEIVES]};
+    struct coll__sending sending = {from, to, n, w->time[from], 0};
+    double there, left;
 
-    if (group) {
-        lanes[2] = &w->links[l][2 * group[from]];
-        lanes[3] = &w->links[l][2 * group[to] + 1];
-    }
-    for (int i = 0; i < 4 && lanes[i]; i++)
-        begin = max_double(begin, lanes[i]->free);
     if (w->is_reduced && n > COLL__EAGER)
-        begin = max_double(begin, w->time[to]);
-    for (int i = 0; i < 4 && lanes[i]; i++)
-        occupy(lanes[i], begin,
-               i < 2 ? max_double(level->gap, n * near) : n * level->share);
-    occupy(&w->sides[N_SIDES * to + WORKS], begin, work);
-    w->time[to] =
-        work +
-        max_double(w->time[to], begin + level->alpha +
-                                    n * max_double(level->beta, level->share));
+        sending.ready = max_double(sending.ready, w->time[to]);
+    there = coll__lanes_send(&w->lanes, &sending, &left);
+    w->time[to] = max_double(w->time[to], there);
+    if (w->is_reduced)
+        w->time[to] = coll__lanes_work(&w->lanes, to, w->time[to], n);
 }
 
 static void follow_all(struct walk *w, const struct edge *edges, int n_edges,
@@ -152,37 +108,17 @@ static double last_time(const struct walk *w)
 {
     double time = 0;
 
-    for (int r = 0; r < w->view->nranks; r++)
+    for (int r = 0; r < w->lanes.view->nranks; r++)
         time = max_double(time, w->time[r]);
     return time;
 }
 
-static double most_load(const struct walk *w)
-{
-    double load = 0;
-
-    for (int i = 0; i < w->n_lanes; i++)
-        load = max_double(load, w->sides[i].load);
-    return load;
-}
-
 static int walk_init(struct walk *w, const struct coll__view *view)
 {
-    int p = view->nranks;
-
-    *w = (struct walk){.view = view, .n_lanes = N_SIDES * p};
-    for (int l = 1; l < view->n_levels; l++)
-        w->n_lanes += 2 * view->levels[l - 1].n_groups;
-    w->time = calloc((size_t)p, sizeof(*w->time));
-    w->sides = calloc((size_t)w->n_lanes, sizeof(*w->sides));
-    if (!w->time || !w->sides)
+    *w = (struct walk){.time = calloc((size_t)view->nranks, sizeof(*w->time))};
+    if (coll__lanes_init(&w->lanes, view))
         return COLL_ERR_NOMEM;
-    w->links[0] = w->sides;
-    for (int l = 1, at = N_SIDES * p; l < view->n_levels; l++) {
-        w->links[l] = w->sides + at;
-        at += 2 * view->levels[l - 1].n_groups;
-    }
-    return COLL_OK;
+    return w->time ? COLL_OK : COLL_ERR_NOMEM;
 }
 
 double coll__tree_cost(const struct coll__view *view,
@@ -200,11 +136,11 @@ double coll__tree_cost(const struct coll__view *view,
         w.is_up = way == TREE_REDUCE || way == TREE_GATHER;
         w.is_reduced = way == TREE_REDUCE;
         follow_all(&w, edges, n_edges, k);
-        time = last_time(&w) + (k - 1) * most_load(&w);
+        time = last_time(&w) + (k - 1) * coll__lanes_load(&w.lanes);
     }
     free(edges);
     free(w.time);
-    free(w.sides);
+    coll__lanes_fini(&w.lanes);
     return time;
 }
 
