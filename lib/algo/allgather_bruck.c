@@ -19,6 +19,7 @@
  * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 #include "lib/util/util.h"
 
 /* Return the scratch for the n blocks from rank `first` on, which begins after `off`
@@ -56,6 +57,18 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int p = pb->nranks, have = 1 << round;
+
+    message->to = (rank - have + p) % p;
+    message->n_blocks = have < p - have ? have : p - have;
+    message->put = have;
+    message->n = coll__mean_part(pb, BUF_OUT) * message->n_blocks;
+    return 1;
+}
+
 /* The last message waits only for the rounds that bring its blocks.  The first message
  * leaves from IN, while this rank's own block is copied to scratch. */
 static double cost(const struct coll__problem *pb)
@@ -63,7 +76,15 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_OUT), time = 0, ready = 0, last = 0;
     int p = pb->nranks, rest = p - (1 << log2_up(p) >> 1);
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(p),
+                                  .n_blocks = p,
+                                  .block = n,
+                                  .copied = p * n,
+                                  .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int have = 1; have < p; have *= 2) {
         double come = coll__cost_shift(view, have, n * rest);
         double bytes = come - coll__cost_shift(view, have, 0);

@@ -27,6 +27,7 @@
  * operations at scale", arXiv 2506.20252, 2025.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 #include "lib/util/util.h"
 
 #define SLOT 16384 /* beyond this, packing costs more than it saves */
@@ -123,6 +124,28 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* Blocks are in the order in which they come. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int p = pb->nranks, d = 1 << log2_up(p) >> 1 >> round;
+    int at_once = blocks_at_once(coll__longest_part(pb, BUF_OUT));
+    double n = coll__mean_part(pb, BUF_OUT);
+
+    message->to = (rank + d) % p;
+    message->n_blocks = (p - 1 + d) / (2 * d);
+    message->put = (p - 1) / (2 * d) + 1;
+    message->n = n * message->n_blocks;
+    message->pieces = (message->n_blocks + at_once - 1) / at_once;
+    if (message->n_blocks > 1 && at_once > 1) {
+        message->packed = message->n;
+        message->copied = message->n;
+    } else {
+        message->pieces *= (int)coll__pieces(pb->view, n);
+    }
+    return 1;
+}
+
 /* Predict when the last message of the rounds so far has left, and when it has
  * arrived.  A round ends with the blocks of the round before, if there are any, since
  * every round sends the rank's own block.  Half of the packed blocks are there early.
@@ -133,7 +156,11 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_OUT), left = 0, there = 0;
     int p = pb->nranks, at_once = blocks_at_once(coll__longest_part(pb, BUF_OUT));
+    struct coll__rounds rounds = {
+        .pb = pb, .n = log2_up(p), .n_blocks = p, .block = n, .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1 << log2_up(p) >> 1; d; d /= 2) {
         int blocks = (p - 1 + d) / (2 * d);
         int messages = (blocks + at_once - 1) / at_once;

@@ -24,6 +24,7 @@
  */
 #include "lib/algo/halves.h"
 #include "lib/plan/doubling.h"
+#include "lib/plan/view_rounds.h"
 
 /* Return where the blocks of ranks [from, to) are collected. */
 static struct coll__span held(const struct coll__problem *pb, int from, int to)
@@ -73,8 +74,35 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The fold, log2(m) exchanges, the unfold. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int p = pb->nranks, d = round ? 1 << (round - 1) : 0;
+    struct coll__fold f = coll__fold_of(p, rank);
+    int from = rank, to = rank + 1;
+
+    message->to = rank - 1;
+    if (f.operand >= 0 && round) {
+        from = d < f.m ? coll__fold_rank(&f, f.operand & -d) : 0;
+        to = d < f.m ? coll__fold_rank(&f, (f.operand & -d) + d) : p;
+        message->to = d < f.m ? coll__fold_rank(&f, f.operand ^ d) : rank + 1;
+    }
+    message->at = message->put = from;
+    message->n_blocks = to - from;
+    message->n = coll__mean_part(pb, BUF_OUT) * (to - from);
+    if (!round)
+        return f.operand < 0;
+    return f.operand >= 0 && (d < f.m || f.operand < f.e);
+}
+
 static double cost(const struct coll__problem *pb)
 {
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(power2_below(pb->nranks)) + 2,
+                                  .n_blocks = pb->nranks,
+                                  .block = coll__mean_part(pb, BUF_OUT),
+                                  .send = send_in};
     double n = coll__mean_part(pb, BUF_OUT), time;
     int p = pb->nranks, m = power2_below(p), e = p - m;
     struct coll__doubling doubling = {
@@ -93,6 +121,8 @@ static double cost(const struct coll__problem *pb)
     }
     if (n <= COLL__EAGER || !e)
         time = coll__doubling_cost(p, &doubling);
+    if (coll__rounds_are_followed(&rounds))
+        time = coll__rounds_cost(&rounds);
     if (pb->out_counts)
         time += coll__cost_work(pb->view, n * (p + 1));
     return time;

@@ -17,6 +17,7 @@
  * 19(1), 2005; here neighbours exchange first, for the canonical tree.
  */
 #include "lib/algo/halves.h"
+#include "lib/plan/view_rounds.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -41,12 +42,36 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The fold, k rounds of halving, k of doubling, the unfold. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    struct coll__halves h;
+    int k = log2_up(power2_below(pb->nranks));
+    int back = 2 * k + 1 - round; /* the same round of the halving */
+
+    if (round <= k)
+        return coll__halves_send(pb, round, rank, message, &h);
+    if (!coll__halves_send_back(pb, back, rank, message, &h))
+        return 0;
+    message->to = back ? message->to : rank + 1;
+    return back || h.fold.operand < h.fold.e;
+}
+
 static double cost(const struct coll__problem *pb)
 {
+    struct coll__rounds rounds = {
+        .pb = pb,
+        .n = 2 * log2_up(power2_below(pb->nranks)) + 2,
+        .n_blocks = power2_below(pb->nranks),
+        .block = (double)coll__problem_bytes(pb) / power2_below(pb->nranks),
+        .send = send_in};
     double n = (double)coll__problem_bytes(pb);
     double time = coll__halves_cost(pb);
     int m = power2_below(pb->nranks);
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1; d < m; d *= 2)
         time += coll__halves_exchange(pb, d, n / (2 * d));
     return time + (m < pb->nranks ? coll__cost_exchange(pb->view, 1, n) : 0);

@@ -22,6 +22,7 @@
  */
 #include "lib/algo/halves.h"
 #include "lib/plan/doubling.h"
+#include "lib/plan/view_rounds.h"
 
 /* Exchange vectors with the holder of another operand; the lower operand stays on the
  * left. */
@@ -63,6 +64,26 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The fold, log2(m) exchanges, the unfold. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    struct coll__fold f = coll__fold_of(pb->nranks, rank);
+    int last = log2_up(f.m) + 1;
+
+    message->n_blocks = 1;
+    message->n = (double)coll__problem_bytes(pb);
+    message->n_works = round < last;
+    message->to = rank - 1;
+    if (f.operand < 0 || round == 0)
+        return f.operand < 0 && round == 0;
+    message->to = rank + 1;
+    if (round == last)
+        return f.operand < f.e;
+    message->to = coll__fold_rank(&f, f.operand ^ 1 << (round - 1));
+    return 1;
+}
+
 /* Return the time of a message and its reduction, piece by piece. */
 static double absorbed(const struct coll__view *view, double come, double n)
 {
@@ -82,7 +103,15 @@ static double cost(const struct coll__problem *pb)
                                       .unfold = pair,
                                       .work = work,
                                       .held = view->levels[0].overhead};
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(m) + 2,
+                                  .n_blocks = 1,
+                                  .block = n,
+                                  .is_held = 1,
+                                  .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1, k = 0; d < m; d *= 2, k++) {
         double round = absorbed(view, coll__halves_exchange(pb, d, n), n);
 

@@ -24,6 +24,7 @@
  * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 #include "lib/util/util.h"
 
 /* Count the numbers below n that have bit k. */
@@ -90,6 +91,26 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* Block k + 1 of the vector is what round k brings.  A short last round carries only blocks
+ * of rounds whose distance is below the number of blocks left. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int p = pb->nranks, d = 1 << round, last = 1 << log2_up(p) >> 1;
+    int n = count_bit(p, round), own = (p + d - 1) / (2 * d);
+    double block = (double)coll__problem_bytes(pb);
+
+    message->to = (rank - d + p) % p;
+    message->n_blocks = (d == last ? log2_up(p - last) : round) + 1;
+    message->put = round + 1;
+    message->n = block * n;
+    message->pieces = 1;
+    if (n > 1)
+        message->packed = block * (round ? n - own : own);
+    message->copied = block * min_int(d, p - d);
+    return 1;
+}
+
 /* A short last round carries only blocks of rounds whose distance is below the number
  * of blocks left, but it waits for the buffer that the round before sends from.  A
  * single block leaves from IN, at once.  If groups share their links, ranks wait for
@@ -99,7 +120,14 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), time = 0, begun = 0, ready = 0;
     int p = pb->nranks, last = 1 << log2_up(p) >> 1;
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(p),
+                                  .n_blocks = log2_up(p) + 1,
+                                  .block = 1,
+                                  .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int k = 0; 1 << k < p; k++) {
         int is_alone = count_bit(p, k) == 1;
         double len = n * count_bit(p, k);

@@ -23,6 +23,7 @@
  * 19(1), 2005.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 
 /* Return where round s's block is saved. */
 static struct coll__span saved(const struct coll__problem *pb, int s)
@@ -57,14 +58,35 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* A round's block comes after the block of the round before; all blocks that leave are
+ * there from the beginning. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    message->to = (rank + round + 1) % pb->nranks;
+    message->n_blocks = 1;
+    message->put = 1;
+    message->n = coll__mean_part(pb, BUF_OUT);
+    message->is_ordered = 1;
+    message->pieces = 1;
+    return 1;
+}
+
 static double cost(const struct coll__problem *pb)
 {
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = pb->nranks - 1,
+                                  .n_blocks = 2,
+                                  .block = 1,
+                                  .send = send_in};
     double n = coll__mean_part(pb, BUF_OUT);
     /* short messages leave at once, whatever the round */
     double all = coll__cost_all(pb->view, n);
     double time = 0;
     int p = pb->nranks;
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int s = 1; s < p; s++)
         time += coll__cost_shift(pb->view, s <= p / 2 ? s : p - s, n);
     return n <= COLL__EAGER ? all : time;

@@ -11,6 +11,7 @@
  * Source: Hensgen, Finkel and Manber, Int. J. Parallel Program. 17(1), 1988.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -25,10 +26,28 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    message->to = (rank + (1 << round)) % pb->nranks;
+    message->n_blocks = 1;
+    message->n = 1;
+    message->n_works = 1;
+    return 1;
+}
+
 static double cost(const struct coll__problem *pb)
 {
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(pb->nranks),
+                                  .n_blocks = 1,
+                                  .block = 1,
+                                  .is_held = 1,
+                                  .send = send_in};
     double time = 0;
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1; d < pb->nranks; d *= 2)
         time += coll__cost_shift(pb->view, d, 1);
     return time;

@@ -67,6 +67,20 @@ static void halve(struct halving *at, int distance)
     absorb(at, peer);
 }
 
+/* Return what a rank has before the fold. */
+static struct coll__halves halves_of(int p, int rank, int holder)
+{
+    struct coll__halves h = {.fold = coll__fold_of(p, rank), .swapped = -1};
+
+    h.to = h.fold.m;
+    if (holder >= 0 && holder < 2 * h.fold.e && holder % 2) {
+        h.swapped = holder / 2;
+        if (rank / 2 == holder / 2)
+            h.fold.operand = rank == holder ? holder / 2 : -1;
+    }
+    return h;
+}
+
 void coll__halves_reduce(const struct coll__problem *pb,
                          struct coll__plan *plan, struct coll__span sum,
                          int holder, struct coll__halves *h)
@@ -75,15 +89,8 @@ void coll__halves_reduce(const struct coll__problem *pb,
     struct halving at = {pb, plan, h, coll__own_in(pb),
                          coll__scratch(sum, free)};
 
-    *h = (struct coll__halves){.fold = coll__fold_of(pb->nranks, pb->rank),
-                               .swapped = -1,
-                               .sum = sum};
-    h->to = h->fold.m;
-    if (holder >= 0 && holder < 2 * h->fold.e && holder % 2) {
-        h->swapped = holder / 2;
-        if (pb->rank / 2 == holder / 2)
-            h->fold.operand = pb->rank == holder ? holder / 2 : -1;
-    }
+    *h = halves_of(pb->nranks, pb->rank, holder);
+    h->sum = sum;
     fold(&at);
     if (h->fold.operand < 0)
         return;
@@ -132,6 +139,51 @@ double coll__halves_exchange(const struct coll__problem *pb, int distance,
     double alone = coll__cost_pair(pb->view, far, n);
 
     return all > alone ? all : alone; /* folded ranks send nothing */
+}
+
+static void set_blocks(const struct coll__problem *pb, int m, int from, int to,
+                       struct coll__round_message *message)
+{
+    message->at = message->put = from;
+    message->n_blocks = to - from;
+    message->n =
+        (double)coll__cuts(pb, coll__whole(pb, BUF_OUT), m, from, to).len;
+}
+
+int coll__halves_send(const struct coll__problem *pb, int round, int rank,
+                      struct coll__round_message *message,
+                      struct coll__halves *h)
+{
+    int from = 0, to;
+
+    *h = halves_of(pb->nranks, rank,
+                   pb->collective == COLL_REDUCE ? pb->root : -1);
+    to = h->to;
+    message->to = rank ^ 1;
+    message->n_works = 1;
+    for (int d = 1; d < 1 << round && h->fold.operand >= 0; d *= 2) {
+        int middle = (h->from + h->to) / 2;
+        int is_upper = (h->fold.operand & d) != 0;
+
+        message->to = coll__halves_rank(h, h->fold.operand ^ d);
+        from = is_upper ? h->from : middle;
+        to = is_upper ? middle : h->to;
+        h->from = is_upper ? middle : h->from;
+        h->to = is_upper ? h->to : middle;
+    }
+    set_blocks(pb, h->fold.m, from, to, message);
+    return message->n > 0 &&
+           (round ? h->fold.operand >= 0 : h->fold.operand < 0);
+}
+
+int coll__halves_send_back(const struct coll__problem *pb, int round, int rank,
+                           struct coll__round_message *message,
+                           struct coll__halves *h)
+{
+    coll__halves_send(pb, round, rank, message, h);
+    set_blocks(pb, h->fold.m, h->from, h->to, message);
+    message->n_works = 0;
+    return message->n > 0 && h->fold.operand >= 0;
 }
 
 double coll__halves_cost(const struct coll__problem *pb)

@@ -10,6 +10,7 @@
 #define COLL_LIB_ALGO_HALVES_H
 
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 
 struct coll__halves {
     struct coll__fold fold; /* this rank's operand; -1: it is folded into another rank */
@@ -49,6 +50,18 @@ int coll__halves_far(const struct coll__problem *pb, int distance);
 /* Predict the time if all operands exchange n bytes with those `distance` away. */
 double coll__halves_exchange(const struct coll__problem *pb, int distance,
                              double n);
+
+/* Say what a rank sends in round 0, the fold, or in a round of the halving; the root of a
+ * reduce holds an operand.  *h: what the rank has afterwards.  Returns 0 if it sends
+ * nothing. */
+int coll__halves_send(const struct coll__problem *pb, int round, int rank,
+                      struct coll__round_message *message,
+                      struct coll__halves *h);
+
+/* The same for the way back, on which a rank sends what it has after a round. */
+int coll__halves_send_back(const struct coll__problem *pb, int round, int rank,
+                           struct coll__round_message *message,
+                           struct coll__halves *h);
 
 /* Predict the time of the fold and the halving. */
 double coll__halves_cost(const struct coll__problem *pb);

@@ -18,6 +18,7 @@
  * 19(1), 2005; here neighbours exchange first, for the canonical tree.
  */
 #include "lib/algo/halves.h"
+#include "lib/plan/view_rounds.h"
 
 /* Return the operand that the root holds. */
 static int root_operand(const struct coll__problem *pb,
@@ -50,12 +51,36 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The fold, k rounds of halving, k rounds of the gather. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    struct coll__halves h;
+    int k = log2_up(power2_below(pb->nranks));
+    int back = 2 * k + 1 - round, away;
+
+    if (round <= k)
+        return coll__halves_send(pb, round, rank, message, &h);
+    if (!coll__halves_send_back(pb, back, rank, message, &h))
+        return 0;
+    away = h.fold.operand ^ root_operand(pb, &h);
+    return away >> (back - 1) == 1;
+}
+
 static double cost(const struct coll__problem *pb)
 {
+    struct coll__rounds rounds = {
+        .pb = pb,
+        .n = 2 * log2_up(power2_below(pb->nranks)) + 1,
+        .n_blocks = power2_below(pb->nranks),
+        .block = (double)coll__problem_bytes(pb) / power2_below(pb->nranks),
+        .send = send_in};
     struct coll__halves h = {.fold = coll__fold_of(pb->nranks, pb->root)};
     double n = (double)coll__problem_bytes(pb), time = coll__halves_cost(pb);
     int m = h.fold.m, root = root_operand(pb, &h);
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1; d < m; d *= 2) /* fewer elements: the first blocks */
         if (root & d || (size_t)(m / (2 * d)) < pb->count)
             time += coll__cost_tree(pb->view, coll__halves_far(pb, d),

@@ -18,6 +18,8 @@
  * 8(9), 1997.
  */
 #include "lib/algo/combine.h"
+#include "lib/plan/view_rounds.h"
+#include "lib/util/util.h"
 
 struct halving {
     const struct coll__problem *pb;
@@ -112,6 +114,30 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int low = 0, high = pb->nranks, middle, longer;
+
+    for (;; round--) {
+        longer = (high - low + 1) / 2;
+        middle = low + longer;
+        if (!round || high - low < 2)
+            break;
+        if (rank >= middle)
+            low = middle;
+        else
+            high = middle;
+    }
+    message->at = message->put = rank >= middle ? low : middle;
+    message->n_blocks = rank >= middle ? longer : high - middle;
+    message->n = coll__mean_part(pb, BUF_IN) * message->n_blocks;
+    message->to =
+        rank >= middle ? rank - longer : min_int(rank + longer, high - 1);
+    message->n_works = 1;
+    return high - low > 1;
+}
+
 /* Return the time to receive half of the parts (`n_parts`) from a partner at that
  * distance.  is_twice: a rank without a partner sends them too. */
 static double step(const struct coll__problem *pb, int distance, int n_parts,
@@ -137,7 +163,15 @@ static double step(const struct coll__problem *pb, int distance, int n_parts,
 static double cost(const struct coll__problem *pb)
 {
     double time[2] = {0, 0};
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(pb->nranks),
+                                  .n_blocks = pb->nranks,
+                                  .block = coll__mean_part(pb, BUF_IN),
+                                  .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds) +
+               coll__cost_work(pb->view, rounds.block);
     for (int depth = log2_up(pb->nranks + 1) - 1; depth >= 0; depth--) {
         int k = pb->nranks >> depth, inner = k / 2;
         double next[2] = {0, 0};

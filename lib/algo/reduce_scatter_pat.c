@@ -22,6 +22,7 @@
  * operations at scale", arXiv 2506.20252, 2025 (its fully aggregated form).
  */
 #include "lib/algo/combine.h"
+#include "lib/plan/view_rounds.h"
 #include "lib/util/util.h"
 
 #define MAX_ROUNDS 31
@@ -116,6 +117,20 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* Sums are in the order of x with its bits reversed. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int p = pb->nranks, d = 1 << round;
+
+    message->to = (rank - d + p) % p;
+    message->at = (p + 2 * d - 1) / (2 * d);
+    message->n_blocks = (p + d - 1) / (2 * d);
+    message->n = coll__mean_part(pb, BUF_IN) * message->n_blocks;
+    message->n_works = 1;
+    return 1;
+}
+
 /* All operands are packed before the first message, except single parts of IN.  The
  * last round sends one sum; if it is short, it leaves once all of its operands have
  * been added.  These come in the rounds whose distance is below the number of later
@@ -125,10 +140,18 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_IN), time, ready;
     int p = pb->nranks, last = 1 << log2_up(p) >> 1;
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(p),
+                                  .n_blocks = p,
+                                  .block = n,
+                                  .packed = p > 3 ? n * p : 0,
+                                  .send = send_in};
 
     if (p < 2)
         return 0;
     ready = time = coll__cost_work(view, p > 3 ? (p + 1) * n : n);
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds) + coll__cost_work(view, n);
     for (int d = 1; d < p; d *= 2) {
         double len = n * ((p + d - 1) / (2 * d));
         double work = coll__cost_work(view, len);

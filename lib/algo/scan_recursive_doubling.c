@@ -18,6 +18,7 @@
  * Commun. ACM 29(12), 1986.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/view_rounds.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -46,6 +47,21 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* An exscan's sum goes on with all that has come, and the result lacks the own vector. */
+static int send_in(const struct coll__problem *pb, int round, int rank,
+                   struct coll__round_message *message)
+{
+    int d = 1 << round,
+        last = pb->nranks - 1 - rank - d; /* behind the receiver */
+    int is_scan = pb->collective == COLL_SCAN;
+
+    message->to = rank + d;
+    message->n_blocks = 1;
+    message->n = (double)coll__problem_bytes(pb);
+    message->n_works = is_scan ? 1 : (round > 0) + (2 * d <= last);
+    return last >= 0;
+}
+
 /* Return the latency of a round.  The chain of messages that takes longest ends on the
  * last rank, and is 0, 1, 3, 7, ... if p is a power of two. */
 static double latency(const struct coll__problem *pb, int d)
@@ -67,7 +83,15 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb), k = coll__pieces(view, n);
     double time = 0;
     int is_scan = pb->collective == COLL_SCAN;
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(pb->nranks),
+                                  .n_blocks = 1,
+                                  .block = n,
+                                  .is_held = 1,
+                                  .send = send_in};
 
+    if (coll__rounds_are_followed(&rounds))
+        return coll__rounds_cost(&rounds);
     for (int d = 1; d < pb->nranks; d *= 2) {
         double bytes =
             coll__cost_shift(view, d, n) - coll__cost_shift(view, d, 0);

@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/view.c %D%/view.h \
 	%D%/view_cost.c %D%/view_cost.h \
 	%D%/view_lanes.c %D%/view_lanes.h \
+	%D%/view_rounds.c %D%/view_rounds.h \
 	%D%/view_tree.c %D%/view_tree.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h

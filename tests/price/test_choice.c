@@ -21,6 +21,7 @@
 
 #define SLOW 1.2         /* times the best one's time: a wrong pick */
 #define WRONG 0.01       /* of the points may be that, fewer than */
+#define NEAR 0.8         /* of the forms are within 10 %, at least */
 #define MOST 32          /* candidates */
 #define LARGE (16 << 20) /* bytes, of what is compared with its form */
 
@@ -147,8 +148,10 @@ END_TEST
 
 /* One rank more than the groups hold, and roots in the middle: trees from there cross
  * borders elsewhere than from rank 0. */
-static const struct host unequal[] = {
-    {"one_socket.topo", 5}, {"hosts8.topo", 9}, {"two_xeons.xml", 17}};
+static const struct host unequal[] = {{"one_socket.topo", 5},
+                                      {"hosts8.topo", 9},
+                                      {"two_xeons.xml", 17},
+                                      {"ib200.topo", 10}};
 
 /* _i: the machine. */
 START_TEST(picks_follow_the_root_and_unequal_groups)
@@ -160,6 +163,46 @@ START_TEST(picks_follow_the_root_and_unequal_groups)
     judge_machine(&unequal[_i], N_SHORT_COLLECTIVES, n / 2 + 1, &tally);
     ck_assert_msg(tally.n_wrong <= 0.02 * tally.n, "%d of %d", tally.n_wrong,
                   tally.n);
+}
+END_TEST
+
+/* What goes in rounds. */
+static const struct {
+    enum coll_collective collective;
+    const char *algo;
+} in_rounds[] = {{COLL_ALLREDUCE, "recursive_doubling"},
+                 {COLL_ALLREDUCE, "rabenseifner"},
+                 {COLL_REDUCE, "rabenseifner"},
+                 {COLL_ALLGATHER, "bruck"},
+                 {COLL_ALLGATHER, "pat"},
+                 {COLL_ALLGATHER, "recursive_doubling"},
+                 {COLL_REDUCE_SCATTER, "halving"},
+                 {COLL_REDUCE_SCATTER, "pat"},
+                 {COLL_ALLTOALL, "bruck"},
+                 {COLL_ALLTOALL, "pairwise"},
+                 {COLL_SCAN, "recursive_doubling"},
+                 {COLL_EXSCAN, "recursive_doubling"}};
+
+/* _i: the machine. */
+START_TEST(forms_of_rounds_follow_unequal_groups)
+{
+    struct machine m;
+    int n = 0, n_near = 0;
+
+    machine_init(&m, unequal[_i].file, unequal[_i].nranks, DEFAULT_CHUNK);
+    for (size_t k = 0; k < ARRAY_LEN(in_rounds); k++)
+        for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+            const struct coll__algo *algo =
+                coll__algo_find(in_rounds[k].collective, in_rounds[k].algo);
+            struct coll__problem pb =
+                problem(&m, in_rounds[k].collective, sizes[s]);
+            double time = simulate(&m, algo, &pb).seconds;
+
+            n++;
+            n_near += fabs(algo->cost(&pb) - time) <= 0.1 * time;
+        }
+    machine_fini(&m);
+    ck_assert_msg(n_near >= NEAR * n, "%d of %d forms", n_near, n);
 }
 END_TEST
 
@@ -365,6 +408,8 @@ int main(void)
                         picks_on_recorded_hosts_are_as_fast_as_the_best_one, 0,
                         getenv("TEST_QUICK") ? 3 : (int)ARRAY_LEN(recorded));
     tcase_add_loop_test(cases, picks_follow_the_root_and_unequal_groups, 0,
+                        (int)ARRAY_LEN(unequal));
+    tcase_add_loop_test(cases, forms_of_rounds_follow_unequal_groups, 0,
                         (int)ARRAY_LEN(unequal));
     tcase_add_loop_test(cases, prices_follow_hosts_that_are_not_alike, 0,
                         (int)ARRAY_LEN(uneven));
