@@ -27,19 +27,19 @@ models() {
 # shellcheck disable=SC2086
 ranks() {
     for n in 1 2 3; do
-        both $n $few --model net
+        is_tried && both $n $few --model net
     done
-    FAKE_CUDA_DEVICES=2 both 3 $few --model net --augment flip-crop --normalize meanstd
-    both 2 $few --model net --overlap off --opt sgd --nesterov --weight-decay 0.01
-    both 2 $few --model net --opt adagrad --label-smoothing 0.1 --accum 2 --breakdown
-    both 2 $few --model net --clip-norm 0.5 --bucket-mb 0.01
-    both 3 $few --model net --zero 1 --bucket-mb 0.01
-    both 3 $few --model net --zero 1 --clip-norm 0.5 --overlap off
+    is_tried && FAKE_CUDA_DEVICES=2 both 3 $few --model net --augment flip-crop --normalize meanstd
+    is_tried && both 2 $few --model net --overlap off --opt sgd --nesterov --weight-decay 0.01
+    is_tried && both 2 $few --model net --opt adagrad --label-smoothing 0.1 --accum 2 --breakdown
+    is_tried && both 2 $few --model net --clip-norm 0.5 --bucket-mb 0.01
+    is_tried && both 3 $few --model net --zero 1 --bucket-mb 0.01
+    is_tried && both 3 $few --model net --zero 1 --clip-norm 0.5 --overlap off
     # sums of 16 bits with one rounding, whichever the algorithm
-    both 2 $few --model net --fp16-allreduce
-    both 2 $few --model net --bf16-allreduce --zero 1
-    both 2 $few --model net --elastic --zero 1
-    both 2 $few --model net --drop-last off --limit-train 50 --shard stride
+    is_tried && both 2 $few --model net --fp16-allreduce
+    is_tried && both 2 $few --model net --bf16-allreduce --zero 1
+    is_tried && both 2 $few --model net --elastic --zero 1
+    is_tried && both 2 $few --model net --drop-last off --limit-train 50 --shard stride
     # the same bits, whatever the number of ranks
     for n in 1 2 4; do
         on cuda $n $few --model net --batch-size $((16 / n)) --deterministic --lr-scale none \
@@ -55,6 +55,7 @@ ranks() {
 devices() {
     for have in FAKE_CUDA_DEVICES=1 FAKE_CUDA_DEVICES=2 FAKE_CUDA_IPC=0 \
         'FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0' 'FAKE_CUDA_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1'; do
+        is_tried || continue
         export $have
         both 4 $few --model net --limit-train 128
         unset FAKE_CUDA_DEVICES FAKE_CUDA_IPC FAKE_CUDA_PEERS CUDA_VISIBLE_DEVICES
@@ -80,13 +81,13 @@ alike_graph() {
 # shellcheck disable=SC2086
 graphs() {
     more="--limit-train 100 --model net --epochs 2"
-    alike_graph 1 $few $more --drop-last off --opt sgd --nesterov
-    alike_graph 2 $few $more --drop-last off --augment flip-crop --clip-norm 0.5
-    alike_graph 3 $few $more --zero 1 --bucket-mb 0.01 --clip-norm 0.5 --accum 2
-    alike_graph 2 $few $more --fp16-allreduce --opt adagrad --overlap off
-    FAKE_CUDA_DEVICES=2 alike_graph 3 $few $more --bf16-allreduce --zero 1
-    alike_graph 2 $few $more --test-batch-size 3 --dropout off
-    alike_graph 2 $few $more --drop-last off --elastic
+    is_tried && alike_graph 1 $few $more --drop-last off --opt sgd --nesterov
+    is_tried && alike_graph 2 $few $more --drop-last off --augment flip-crop --clip-norm 0.5
+    is_tried && alike_graph 3 $few $more --zero 1 --bucket-mb 0.01 --clip-norm 0.5 --accum 2
+    is_tried && alike_graph 2 $few $more --fp16-allreduce --opt adagrad --overlap off
+    is_tried && FAKE_CUDA_DEVICES=2 alike_graph 3 $few $more --bf16-allreduce --zero 1
+    is_tried && alike_graph 2 $few $more --test-batch-size 3 --dropout off
+    is_tried && alike_graph 2 $few $more --drop-last off --elastic
     # a graph is launched for the steps of all images but the first one: 12 steps of them
     steps="$few $more --drop-last off --device cuda"
     for call in cuGraphLaunch:23:700 cuStreamBeginCapture:1:700; do
@@ -97,6 +98,7 @@ graphs() {
     LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=cuGraphLaunch:24:700 accept "$train" $steps
     # what cannot be recorded is made without a graph
     for call in cuStreamBeginCapture:1:1 cuGraphInstantiateWithFlags:1:1 cuLaunchKernel:40:1; do
+        is_tried || continue
         LD_LIBRARY_PATH=$gpus FAKE_CUDA_FAULT=$call accept "$collrun" -n 2 "$train" $steps
         [ "$(grep -c 'rank 0 cannot record a step in a graph' err)" = 1 ] ||
             fail "$call: $(cat err)"
@@ -129,6 +131,7 @@ measured() {
     more="--limit-train 100 --model net --epochs 2 --drop-last off --bucket-mb 0.01 --breakdown"
     for graph in off on; do
         for zero in "" "--zero 1"; do
+            is_tried || continue
             on cuda 2 $few $more $zero --graph $graph --timeline t.json $lines
             "$probe" check t.json > out 2> err || fail "no timeline: $(cat err)"
             for phase in FORWARD BACKWARD OPTIMIZER; do
@@ -234,6 +237,7 @@ END
         fail "a broken GPU is not noticed"
     grep -q 'rank 1\( aborted\)*: the GPU cuda:0 (fake_cuda 0) failed: ' err || fail "no reason"
     for zero in '' '--zero 1'; do
+        is_tried || continue
         LD_LIBRARY_PATH=$gpus timeout 300 "$collrun" -n 3 --min-np 2 ./one "$train" $few $more \
             --elastic $zero --breakdown --timeline t.json > out 2> err
         "$probe" check t.json > judged || fail "no timeline after a death"
@@ -277,6 +281,7 @@ elastic_graphs() {
     for fault in 1=die:trainer__replay:5 0=die:trainer__replay:6 \
         '1=die:trainer__replay:3 n1=die:trainer__replay:5' 0=fail:coll_comm_async_error:9 \
         1=fail:coll_comm_async_error:12; do
+        is_tried || continue
         # shellcheck disable=SC2086
         dying "$fault" $fixed
         [ "$(crc)" = "$whole" ] || fail "$fault: other parameters"
