@@ -153,33 +153,7 @@ benchmarks_overlap_SOURCES = %D%/overlap.c
 benchmarks_shrink_latency_SOURCES = %D%/shrink_latency.c
 
 EXTRA_DIST += %D%/NOTES.md %D%/horovod_step.py %D%/python_compare.py %D%/train_checkpoint.py %D%/train_compare \
-	%D%/train_torch.py \
-	%D%/results/2026-11-28-epyc-2-cores-python.txt \
-	%D%/results/2026-11-28-epyc-2-cores-shrink.txt \
-	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2-choice.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2-two-cables.txt \
-	%D%/results/2026-11-22-epyc-2-cores-beside.txt \
-	%D%/results/2026-11-25-epyc-2-cores-idle.txt \
-	%D%/results/2026-11-22-epyc-2-cores-quick.txt \
-	%D%/results/2026-11-23-epyc-2-cores-hosts2.txt \
-	%D%/results/2026-11-22-epyc-2-cores-idle.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2-1gbit.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2-cubic.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts2-prices.txt \
-	%D%/results/2026-11-25-epyc-2-cores-hosts31.txt \
-	%D%/results/2026-11-25-epyc-2-cores-io-uring.txt \
-	%D%/results/2026-11-23-epyc-2-cores-quick.txt \
-	%D%/results/2026-11-23-epyc-2-cores-train.txt \
-	%D%/results/2026-11-25-epyc-avx512-2-cores-train.txt \
-	%D%/results/2026-11-25-epyc-2-cores-quick.txt \
-	%D%/results/2026-11-27-epyc-2-cores-quick.txt \
-	%D%/results/2026-11-27-epyc-2-cores-quick-0.1.0.txt \
-	%D%/results/2026-11-25-epyc-2-cores-train.txt \
-	%D%/results/2026-11-22-xeon-2-cores.json \
-	%D%/results/2026-11-22-xeon-2-cores.svg \
-	%D%/results/2026-11-22-xeon-2-cores.txt
+	%D%/train_torch.py %D%/results
 
 include %D%/plan/local.mk
 include %D%/rivals/local.mk
