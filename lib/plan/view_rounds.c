@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_MESSAGES (1 << 13) /* of all ranks, in all rounds */
-#define MOST_PIECES 8           /* of a message */
-#define MOST_ALL_PIECES (1 << 15)
+#define MOST_MESSAGES 512 /* of all ranks, in all rounds */
+#define MOST_PIECES 8     /* of a message */
+#define MOST_ALL_PIECES 1024
 #define MOST_CELLS 64 /* of a rank */
 #define MOST_ALL_CELLS (1 << 16)
 
