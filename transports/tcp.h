@@ -154,6 +154,7 @@ struct tcp_conn {
     struct coll__connector connector;
     struct coll__call *call;
     double deadline; /* of the call; TCP_AWAITED: when to call again */
+    double looked;   /* at the call, the last time */
 };
 
 /* A connection that another rank has made. */

@@ -14,6 +14,8 @@
 /* s, after which a rank that was not accepted calls again: the other rank may have died
  * since */
 #define AGAIN 0.25
+#define AWAY                                                                   \
+    1.0 /* s between two looks at a call: its rank computed, or was stopped */
 
 /* Which rank makes the connection with a higher rank. */
 enum caller { NOBODY, US, THEM };
@@ -216,7 +218,8 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
         .may_prove = may_prove,
         .arg = conn,
     };
-    conn->deadline = coll__now() + tcp->timeout;
+    conn->looked = coll__now();
+    conn->deadline = conn->looked + tcp->timeout;
     conn->call = coll__connector_begin(&conn->connector);
     if (!conn->call) {
         no_memory(tcp, conn);
@@ -278,11 +281,23 @@ static void connected(struct tcp *tcp, struct tcp_conn *conn)
     coll__auth_wipe(conn->connector.session, sizeof(conn->connector.session));
 }
 
+/* Is there time left for the call?  Not counted is what passes while this rank does not
+ * look, as it computes or is stopped: the answer may have come long ago. */
+static int has_time(struct tcp_conn *conn)
+{
+    double now = coll__now();
+
+    if (now - conn->looked > AWAY)
+        conn->deadline += now - conn->looked;
+    conn->looked = now;
+    return now < conn->deadline;
+}
+
 static int connector(struct tcp *tcp, struct tcp_conn *conn)
 {
     int fd = -1, rc = coll__connector_step(conn->call, &fd);
 
-    if (rc == COLL_IN_PROGRESS && coll__now() < conn->deadline)
+    if (rc == COLL_IN_PROGRESS && has_time(conn))
         return 0;
     coll__connector_end(conn->call);
     conn->call = NULL;
@@ -304,7 +319,7 @@ static int ask(struct tcp *tcp, struct tcp_conn *conn)
     int is_said = take_word(
         conn->fd, conn->connector.is_sealed ? conn->connector.session : NULL);
 
-    if (!is_said && coll__now() < conn->deadline)
+    if (!is_said && has_time(conn))
         return 0;
     if (is_said == 1) {
         connected(tcp, conn);

@@ -37,6 +37,10 @@ tests_transports_test_ucx_LDADD = $(check_lib)
 unit_tests += tests/transports/test_tcp_card
 tests_transports_test_tcp_card_CFLAGS = $(check_cflags)
 tests_transports_test_tcp_card_LDADD = $(check_lib)
+
+unit_tests += tests/transports/test_tcp_call
+tests_transports_test_tcp_call_CFLAGS = $(check_cflags)
+tests_transports_test_tcp_call_LDADD = $(check_lib)
 unit_tests += tests/transports/test_ucx_open
 tests_transports_test_ucx_open_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
 tests_transports_test_ucx_open_LDADD = libworld.la $(check_lib)
