@@ -33,6 +33,7 @@ def raises(kind, words, function, *arguments, **named):
 
 def be_rank(test, name, rank, size):
     status = 1
+    faulthandler.enable()
     faulthandler.dump_traceback_later(DEADLINE - 5)
     try:
         warnings.simplefilter("ignore")
@@ -63,7 +64,9 @@ def run(test, size, folder):
         child, status = os.waitpid(-1, os.WNOHANG)
         failed |= status != 0
         if child:
-            del children[child]
+            rank = children.pop(child)
+            if os.WIFSIGNALED(status):
+                print(f"{test.__name__}, rank {rank} of {size}: signal {os.WTERMSIG(status)}")
         elif time.monotonic() - begun > DEADLINE:
             print(f"{test.__name__} on {size} ranks: ranks {list(children.values())} hang")
             for child in children:
