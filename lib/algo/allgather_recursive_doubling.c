@@ -96,13 +96,9 @@ static int send_in(const struct coll__problem *pb, int round, int rank,
     return f.operand >= 0 && (d < f.m || f.operand < f.e);
 }
 
-static double cost(const struct coll__problem *pb)
+/* The time where groups are alike, or messages are too many to follow each one. */
+static double closed_form(const struct coll__problem *pb)
 {
-    struct coll__rounds rounds = {.pb = pb,
-                                  .n = log2_up(power2_below(pb->nranks)) + 2,
-                                  .n_blocks = pb->nranks,
-                                  .block = coll__mean_part(pb, BUF_OUT),
-                                  .send = send_in};
     double n = coll__mean_part(pb, BUF_OUT), time;
     int p = pb->nranks, m = power2_below(p), e = p - m;
     struct coll__doubling doubling = {
@@ -119,10 +115,21 @@ static double cost(const struct coll__problem *pb)
             coll__halves_exchange(pb, d, n * (d + (d < e ? d : e)));
         time += doubling.round[k];
     }
-    if (n <= COLL__EAGER || !e)
-        time = coll__doubling_cost(p, &doubling);
-    if (coll__rounds_are_followed(&rounds))
-        time = coll__rounds_cost(&rounds);
+    return n <= COLL__EAGER || !e ? coll__doubling_cost(p, &doubling) : time;
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_OUT), time;
+    int p = pb->nranks;
+    struct coll__rounds rounds = {.pb = pb,
+                                  .n = log2_up(power2_below(p)) + 2,
+                                  .n_blocks = p,
+                                  .block = n,
+                                  .send = send_in};
+
+    time = coll__rounds_are_followed(&rounds) ? coll__rounds_cost(&rounds)
+                                              : closed_form(pb);
     if (pb->out_counts)
         time += coll__cost_work(pb->view, n * (p + 1));
     return time;

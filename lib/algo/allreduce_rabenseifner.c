@@ -67,11 +67,12 @@ static double cost(const struct coll__problem *pb)
         .block = (double)coll__problem_bytes(pb) / power2_below(pb->nranks),
         .send = send_in};
     double n = (double)coll__problem_bytes(pb);
-    double time = coll__halves_cost(pb);
     int m = power2_below(pb->nranks);
+    double time;
 
     if (coll__rounds_are_followed(&rounds))
         return coll__rounds_cost(&rounds);
+    time = coll__halves_cost(pb);
     for (int d = 1; d < m; d *= 2)
         time += coll__halves_exchange(pb, d, n / (2 * d));
     return time + (m < pb->nranks ? coll__cost_exchange(pb->view, 1, n) : 0);

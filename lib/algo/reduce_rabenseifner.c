@@ -76,15 +76,16 @@ static double cost(const struct coll__problem *pb)
         .block = (double)coll__problem_bytes(pb) / power2_below(pb->nranks),
         .send = send_in};
     struct coll__halves h = {.fold = coll__fold_of(pb->nranks, pb->root)};
-    double n = (double)coll__problem_bytes(pb), time = coll__halves_cost(pb);
+    double n = (double)coll__problem_bytes(pb), time;
     int m = h.fold.m, root = root_operand(pb, &h);
 
     if (coll__rounds_are_followed(&rounds))
         return coll__rounds_cost(&rounds);
+    time = coll__halves_cost(pb);
     for (int d = 1; d < m; d *= 2) /* fewer elements: the first blocks */
         if (root & d || (size_t)(m / (2 * d)) < pb->count)
-            time += coll__cost_tree(pb->view, coll__halves_far(pb, d),
-                                    n / (2 * d));
+            time +=
+                coll__cost_tree(pb->view, coll__halves_far(pb, d), n / (2 * d));
     return time;
 }
 

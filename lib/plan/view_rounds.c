@@ -17,7 +17,6 @@
 #define MOST_PIECES 8     /* of a message */
 #define MOST_ALL_PIECES 1024
 #define MOST_CELLS 64 /* of a rank */
-#define MOST_ALL_CELLS (1 << 16)
 
 struct walk {
     const struct coll__rounds *rounds;
@@ -122,7 +121,6 @@ static int pieces_of(const struct walk *w, const struct coll__round_message *m)
     double cells = (double)m->n_blocks * w->n_cells / w->rounds->n_blocks;
     double pieces =
         m->pieces ? m->pieces : ceil(coll__pieces(w->lanes.view, m->n));
-
     double most =
         MOST_ALL_PIECES / ((double)w->rounds->n * w->rounds->pb->nranks);
 
@@ -158,9 +156,8 @@ static int count_cells(const struct coll__rounds *rounds)
 {
     const struct coll__view *view = rounds->pb->view;
     double n = rounds->n_blocks * ceil(coll__pieces(view, rounds->block));
-    double most = min_int(MOST_CELLS, MOST_ALL_CELLS / view->nranks);
 
-    return (int)min_double(n, most);
+    return (int)min_double(n, MOST_CELLS);
 }
 
 static int walk_init(struct walk *w, const struct coll__rounds *rounds)
