@@ -52,6 +52,14 @@ static char *buffer(void)
     return coll_mem_alloc_device(&at, LEN, -1) ? NULL : at;
 }
 
+/* The same, when all ranks have left a communicator: one that let go late, on a busy
+ * machine, had its memory kept by the others, and to free takes that back. */
+static size_t free_memory_at_rest(void)
+{
+    coll_mem_free(buffer());
+    return free_memory();
+}
+
 static int32_t value(int rank, int round, int i)
 {
     return 1000 * round + 7 * rank + i;
@@ -289,7 +297,7 @@ static int lend(struct world_rank *me)
     world_meet(me);
     WORLD_CHECK(me, !coll_mem_free(other) && !device_leave(&r));
     world_meet(me);
-    WORLD_CHECK(me, free_memory() >= had); /* and the end */
+    WORLD_CHECK(me, free_memory_at_rest() >= had); /* and the end */
     world_meet(me);
     return 0;
 }
@@ -346,7 +354,7 @@ static int leave_early(struct world_rank *me)
 
     WORLD_CHECK(me, !device_join(&r, me) && !device_leave(&r));
     world_meet(me);
-    had = free_memory();
+    had = free_memory_at_rest();
     world_meet(me);
     WORLD_CHECK(me, !device_join(&r, me));
     WORLD_CHECK(me, (at = buffer()) && !pass(&r, at, 1));
@@ -398,7 +406,7 @@ static int allocate_late(struct world_rank *me)
 
     WORLD_CHECK(me, !device_join(&r, me) && !device_leave(&r));
     world_meet(me);
-    had = free_memory();
+    had = free_memory_at_rest();
     world_meet(me);
     WORLD_CHECK(me, !device_join(&r, me));
     world_meet(me);
@@ -443,7 +451,7 @@ static int lend_twice(struct world_rank *me)
     WORLD_CHECK(me, (at = buffer()) && !pass(&r, at, 2) && !coll_mem_free(at));
     WORLD_CHECK(me, !device_leave(&r));
     world_meet(me);
-    WORLD_CHECK(me, free_memory() >= had);
+    WORLD_CHECK(me, free_memory_at_rest() >= had);
     world_meet(me);
     return 0;
 }
