@@ -44,7 +44,9 @@ def be_rank(test, name, rank, size):
         status = 0
     except Exception:
         print(f"{test.__name__}, rank {rank} of {size}:\n{traceback.format_exc()}", flush=True)
-    os._exit(status)
+    if status:
+        os._exit(status)
+    sys.exit()  # as a program ends: communicators that nobody has closed say goodbye
 
 
 def run(test, size, folder):

@@ -379,10 +379,10 @@ def train_fully_shard(*where):
 def fault_death(name, rank, size):
     """A rank dies: operations that run and those that start later say which one."""
     begin(name, rank, size)
-    dist.barrier()
+    work = dist.all_reduce(torch.ones(3), async_op=True) if rank != 1 else None
+    all_have_come(name, rank, range(size))
     if rank == 1:
         os._exit(0)
-    work = dist.all_reduce(torch.ones(3), async_op=True)
     future = work.get_future()
     raises(RuntimeError, ["rank 1"], work.wait)
     assert work.is_completed() and "rank 1" in str(work.exception())
@@ -396,6 +396,7 @@ def fault_death_in_training(name, rank, size):
     begin(name, rank, size)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 3))
     loss = model(torch.ones(2, 3)).sum()
+    all_have_come(name, rank, range(size))
     if rank == 1:
         os._exit(0)
     raises(RuntimeError, ["rank 1"], loss.backward)
