@@ -236,8 +236,9 @@ fi
 
 # ---- installed
 [ -z "${TEST_QUICK:-}" ] || exit 0
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s install DESTDIR="$scratch/root" \
-    > "$out" 2>&1 || fail "make install"
+# as tests/tools/readme.sh does
+flock -w $((600 * patience)) config.status env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+    make -s install DESTDIR="$scratch/root" > "$out" 2>&1 || fail "make install"
 prefix=$(sed -n 's/^prefix=//p' libcoll.pc)
 program=$scratch/root$prefix/bin/coll_compare
 LD_LIBRARY_PATH=$scratch/root$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -8,6 +8,8 @@
 here=bindings/mpi/tests
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
+# Wait while another test installs: that moves the library away for a moment.
+exec 9< config.status && flock -s 9
 export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
 n_tried=0
 sizes="2 3 5"
@@ -28,7 +30,7 @@ start() {
 
 # try MPI RANKS NAME [ARGUMENT]: that program succeeds, and each rank says what was carried
 try() {
-    if ! start "$1" "$2" "$here/${3}_$1" "$4" > "$scratch/out" 2>&1; then
+    if ! start "$1" "$2" "$here/${3}_$1" "$4" > "$scratch/out" 2>&1 9<&-; then
         echo "$3 $4 with $1 on $2 ranks:"
         cat "$scratch/out"
         exit 1
