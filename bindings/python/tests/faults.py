@@ -136,16 +136,23 @@ def interrupt_request(comm):
         fails(libcoll.AbortedError, ["Ctrl-C"], comm.recv, numpy.ones(1), 0)
 
 
+def interrupt_and_tell():
+    """Send this process the signal, and let rank 1 know."""
+    os.kill(os.getpid(), signal.SIGINT)
+    open(sys.argv[2], "w").close()
+
+
 def handler(comm):
     """A handler of the program's own runs when the operation is done; nothing is aborted."""
     seen = []
     signal.signal(signal.SIGINT, lambda *_: seen.append(1))
     if comm.rank == 0:
-        threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+        threading.Timer(0.1, interrupt_and_tell).start()
         comm.recv(numpy.ones(1), 1)
         assert seen
     elif comm.rank == 1:
-        time.sleep(1)  # the signal is likely to come before the message
+        while not os.path.exists(sys.argv[2]):
+            time.sleep(0.01)
         comm.send(numpy.ones(1), 0)
 
 

@@ -26,10 +26,10 @@ LENGTHS = (0, 1, 7, 1001)
 minute = timedelta(seconds=30)
 
 
-def begin(name, rank, size, backend="coll", timeout=minute):
+def begin(name, rank, size, backend="coll"):
     """Make the process group of a test, by a file of this name."""
     dist.init_process_group(backend, init_method=f"file://{name}", rank=rank, world_size=size,
-                            timeout=timeout)
+                            timeout=minute)
 
 
 def rank_size():
@@ -406,7 +406,9 @@ def fault_death_in_training(name, rank, size):
 
 def fault_timeout(name, rank, size):
     """A rank does not come: the sentence names it."""
-    begin(name, rank, size, timeout=timedelta(seconds=1))
+    begin(name, rank, size)
+    assert dist.group.WORLD._engine.timeout == minute.total_seconds()
+    dist.group.WORLD.set_timeout(timedelta(seconds=1))
     if rank != 1:
         raises(RuntimeError, ["rank 1"], dist.all_reduce, torch.ones(1))
     dist.destroy_process_group()
