@@ -24,7 +24,8 @@ right() {
     lines=$2
     shift 2
     n_checks=$((n_checks + 1))
-    COLL_TIMEOUT=60 timeout 120 tools/collrun -n "$ranks" "benchmarks/$@" --json \
+    COLL_TIMEOUT=$((60 * patience)) timeout 120 \
+        tools/collrun -n "$ranks" "benchmarks/$@" --json \
         > "$out" 2> "$err" || fail "$ranks ranks, $*: exit status $?"
     [ "$(wc -l < "$out")" = "$lines" ] || fail "$ranks ranks, $*: not $lines lines"
     [ "$(grep -c "^{.*\"ranks\":$ranks,.*\"errors\":0}$" "$out")" = "$lines" ] ||
@@ -207,7 +208,7 @@ for ranks in 2 5; do
         fail "shrink_latency lacks its times"
 done
 right 3 4 shrink_latency -n 1 -w 0 --victim 0
-COLL_TRANSPORTS=self,tcp COLL_TIMEOUT=60 timeout 120 tools/collrun -n 2 \
+COLL_TRANSPORTS=self,tcp COLL_TIMEOUT=$((60 * patience)) timeout 120 tools/collrun -n 2 \
     benchmarks/shrink_latency -n 1 > "$out" 2> "$err" || fail "shrink_latency over tcp"
 grep -q 'transports self,tcp; rank 1 is killed' "$out" || fail "shrink_latency: other transports"
 refused 2 'takes 2 ranks at least' shrink_latency

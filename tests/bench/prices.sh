@@ -74,7 +74,7 @@ job() {
     for rank in 0 1 2 3; do
         [ $rank -lt 2 ] && host=a || host=b
         COLL_RANK=$rank COLL_SIZE=4 COLL_ROOT=10.77.0.1:7741 \
-            COLL_JOB_SECRET=prices COLL_TIMEOUT=100 \
+            COLL_JOB_SECRET=prices COLL_TIMEOUT=$((100 * patience)) \
             COLL_LOG=info timeout 120 ip netns exec $host sh "$0" rank \
             "${1:-0}" > "$scratch/out.$rank" 2>&1 &
         pids="$pids $!"

@@ -201,6 +201,8 @@ static int join(struct loop *loop)
         end(loop, "create", status);
     if (!newcomer)
         return COLL_OK;
+    printf("newcomer %s is in\n", newcomer);
+    fflush(stdout);
     loop->dies_in = -1;
     return share(loop);
 }

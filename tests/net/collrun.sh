@@ -36,7 +36,8 @@ chmod +x "$dir/ssh"
 placed() {
     name=$1 list=$2
     shift 2
-    on h1 env PATH="$dir/bin:$PATH" timeout 60 "$@" --hosts "$list" say_where > "$dir/placed.0" 2>&1
+    on h1 env PATH="$dir/bin:$PATH" timeout $((60 * patience)) "$@" \
+        --hosts "$list" say_where > "$dir/placed.0" 2>&1
     status=$? r=0
     for item in $(echo "$list" | tr , ' '); do
         n=${item#*:}
@@ -75,7 +76,8 @@ copied() {
 refused() {
     name=$1 words=$2
     shift 2
-    on h1 env PATH="$dir/bin:$PATH" timeout 60 "$@" > "$dir/refused.0" 2>&1
+    on h1 env PATH="$dir/bin:$PATH" timeout $((60 * patience)) "$@" \
+        > "$dir/refused.0" 2>&1
     status=$?
     if [ $status != 0 ] && has_lines 0 'rank . on' refused && has_line "$words" refused; then
         ok "$name is refused"

@@ -220,16 +220,17 @@ meet() {
         'rank 2 of 3 in place . has ended, a newcomer' 1 '^status 0' 1
 }
 
-# wrong PATTERN STATUS OPTION...: collrun says so at once.
+# wrong PATTERN STATUS OPTION...: collrun says so, at its deadline of $limit s at the latest.
 wrong() {
     pattern=$1 status=$2
     shift 2
-    node h1 wrong env COLL_TIMEOUT=2 "$collrun" --min-np 2 "$@" true
+    node h1 wrong env COLL_TIMEOUT="$limit" "$collrun" --min-np 2 "$@" true
     all_ended
     judge "wrong: $pattern" wrong all_say wrong "$pattern" 1 "^status $status" 1
 }
 
 wrongs() {
+    limit=$((20 * patience))
     : > "$dir/plain"
     for what in 'exit 3' 'echo hello world' 'echo h1:many' 'echo h1:1' 'true' 'echo h3:2' \
         'kill -9 $$'; do
@@ -246,14 +247,17 @@ wrongs() {
         --host-discovery-script "$dir/echohelloworld"
     wrong 'line 1 of what it prints is not HOST or HOST:SLOTS' 1 \
         --host-discovery-script "$dir/echoh1many"
-    wrong 'named hosts only for 1 of 2 ranks within 2 s' 1 --host-discovery-script "$dir/echoh11"
-    wrong 'it named no hosts for 0 of 2 ranks within 2 s' 1 --host-discovery-script "$dir/true"
     wrong 'collrun runs on one of the hosts, and h1 is none' 2 \
         --host-discovery-script "$dir/echoh32"
     wrong 'leave all but one out' 2 --host-discovery-script "$dir/true" -H h1:2
     wrong 'no collrun could be started on h2: .* status 1' 1 -H h1:1,h2:1 --rsh-agent false
     wrong 'cannot run /none: No such file' 1 -H h1:1,h2:1 --rsh-agent /none
     wrong 'each must be no larger than the next' 2 -H h1:1
+    limit=$((1 + patience))
+    wrong "named hosts only for 1 of 2 ranks within $limit s" 1 \
+        --host-discovery-script "$dir/echoh11"
+    wrong "it named no hosts for 0 of 2 ranks within $limit s" 1 \
+        --host-discovery-script "$dir/true"
 }
 
 ranks_die

@@ -112,6 +112,8 @@ static int listen_to(const char *interface, const char *path)
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)))
         return fails(interface);
     signal(SIGTERM, stop);
+    puts("listening");
+    fflush(stdout);
     while (!is_over) {
         struct pollfd pfd = {fd, POLLIN, 0};
         ssize_t n =

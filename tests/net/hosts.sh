@@ -32,7 +32,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 unset COLL_RANK COLL_SIZE COLL_ROOT COLL_BOOTSTRAP COLL_NET_PORTS
 unset COLL_NET_INTERFACE COLL_LOG COLL_TRANSPORTS RANK WORLD_SIZE LOCAL_RANK
-COLL_TIMEOUT=100 COLL_JOB_SECRET=hosts UCX_LOG_LEVEL=fatal CUT=$dir/cut
+COLL_TIMEOUT=$((50 * patience)) COLL_JOB_SECRET=hosts UCX_LOG_LEVEL=fatal CUT=$dir/cut
 export COLL_TIMEOUT COLL_JOB_SECRET UCX_LOG_LEVEL CUT
 
 # ---- hosts: 198.18.0.NAME at a switch, which is this namespace
@@ -181,7 +181,7 @@ interface_goes() {
     else
         fail "an interface that goes away" "$dir"/gone.?
     fi
-    on 1 env COLL_NET_INTERFACE=v0 timeout 30 "$top/tools/collrun" -n 4 \
+    on 1 env COLL_NET_INTERFACE=v0 timeout $((30 * patience)) "$top/tools/collrun" -n 4 \
         "$probe" split > "$dir/none.0" 2>&1
     if ! has_lines 0 'COLL_NET_INTERFACE=v0: no such interface' none; then
         ok "an interface that is not there is an error at once"

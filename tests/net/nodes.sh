@@ -89,7 +89,8 @@ row33_addresses() {
         node $h master "$collrun" --nnodes=2 --nproc_per_node=2 \
             --node-rank $((number - 1)) --master-addr "[fd00::1]" --master-port 3003 "$hello"
         node $h variables env RANK=$((number - 1)) WORLD_SIZE=2 LOCAL_RANK=0 \
-            MASTER_ADDR="[fd00::1]" MASTER_PORT=3004 COLL_TIMEOUT=20 "$hello"
+            MASTER_ADDR="[fd00::1]" MASTER_PORT=3004 \
+            COLL_TIMEOUT=$((20 * patience)) "$hello"
     done
     all_ended
     judge "a link-local endpoint with its interface" link hellos link

@@ -20,7 +20,7 @@ under_attack() {
     command -v ss > /dev/null || { echo "left out: no ss to find the ports by"; return; }
     nsenter --target="$(cat "$folder/switch")" --net -- "$enemy" listen p1 "$dir/recorded" > "$dir/listen" 2>&1 &
     listening=$!
-    sleep 0.5
+    await 10 grep -q '^listening' "$dir/listen" || fail "nobody listens" "$dir/listen"
     for r in 0 1 2 3; do
         rank h$((r / 2 + 1)) work $r 4 198.18.0.1:6000 "$probe" work
     done
@@ -34,8 +34,8 @@ under_attack() {
     cat "$dir/listen"
     grep -q '^recorded [1-9]' "$dir/listen" || fail "nothing was recorded"
     # shellcheck disable=SC2086
-    on h3 timeout $((60 + 10 * seconds)) "$enemy" attack $seconds 2000 "$dir/recorded" \
-        $ports > "$dir/attack.0" 2>&1 &
+    on h3 timeout $(((60 + 10 * seconds) * patience)) \
+        "$enemy" attack $seconds 2000 "$dir/recorded" $ports > "$dir/attack.0" 2>&1 &
     attacking=$!
     await 60 has_line '^holding' attack || fail "no attack" "$dir/attack.0"
     : > "$CUT"

@@ -14,7 +14,7 @@ unset COLL_TRANSPORTS COLL_PROGRESS
 # reduces WAIT NUMBERS: four ranks on one core, of these priorities.
 reduces() {
     # shellcheck disable=SC2016
-    COLL_WAIT=$1 COLL_TIMEOUT=20 timeout 60 tools/collrun -n 4 sh -c '
+    COLL_WAIT=$1 COLL_TIMEOUT=$((20 * patience)) timeout 60 tools/collrun -n 4 sh -c '
         shift "$COLL_RANK"
         exec taskset -c "$0" chrt -f "$1" benchmarks/allreduce_bw -t i32 -b 4 -e 256K \
             -f 256 -n 3 -w 1' "$core" $2 > "$out" 2> "$err" ||

@@ -9,7 +9,7 @@ out=$scratch/out
 err=$scratch/err
 file=$scratch/tune.json
 unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP COLL_TUNE_FILE
-export COLL_TIMEOUT=60
+export COLL_TIMEOUT=$((60 * patience))
 
 fail() {
     echo "FAILED: $*" >&2

@@ -8,7 +8,7 @@ command -v valgrind > /dev/null || { echo "skipped: no valgrind"; exit 77; }
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 unset COLL_ALGO COLL_BOOTSTRAP COLL_LOG
-export COLL_TRANSPORTS=self,shm COLL_TIMEOUT=100 COLL_WAIT=yield
+export COLL_TRANSPORTS=self,shm COLL_TIMEOUT=$((100 * patience)) COLL_WAIT=yield
 
 case ${TEST_LDFLAGS:-} in
 *-fsanitize*) echo "skipped: a sanitizer and valgrind exclude each other"; exit 77 ;;

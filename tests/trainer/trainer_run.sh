@@ -133,7 +133,8 @@ row09_restart() {
         fail "a job that is started again"
     grep -q 'restart 1 of 1' err || fail "the job was not started again"
     says 'resumed after epoch'
-    [ "$(crc)" = "$whole" ] || fail "other parameters after a restart"
+    # a first run that was killed after its end has printed its checksum, too
+    [ "$(crc | tail -n 1)" = "$whole" ] || fail "other parameters after a restart"
     tail -n 1 lines > last
     grep 'Average loss' out | tail -n 1 | cmp -s - last ||
         fail "other losses after a restart"
