@@ -264,7 +264,7 @@ END_TEST
 static int wrong(struct world_rank *me)
 {
     struct coll_handle handles[MOST], none = {{0}};
-    struct coll_config config = {.size = sizeof(config), .timeout = 1};
+    struct coll_config config = {.size = sizeof(config), .timeout = patient(1)};
     struct coll_comm *comm;
     int next = (me->rank + 1) % me->size;
 

@@ -128,8 +128,10 @@ static int create(struct world_rank *me, const struct plan *plan,
  * death.  It cannot know more. */
 static int found_nobody(int rc)
 {
-    return rc == COLL_ERR_BOOTSTRAP &&
-           strstr(coll_last_error(), "cannot connect to rank ");
+    return (rc == COLL_ERR_BOOTSTRAP &&
+            strstr(coll_last_error(), "cannot connect to rank ")) ||
+           (rc == COLL_ERR_PEER &&
+            strstr(coll_last_error(), "does not wait for it any more"));
 }
 
 static int one_dies_early(struct world_rank *me)

@@ -22,15 +22,15 @@
 
 #define DEADLINE 40
 
-
-/* Join, and have so short a deadline from then on: joining takes what it takes,
- * on a machine that is busy. */
-static struct coll_comm *join_for(const struct world_rank *me, double timeout)
+/* Join, meet in barrier #1, and have so short a deadline from then on: joining takes what
+ * it takes, on a machine that is busy. */
+static struct coll_comm *join_for(struct world_rank *me, double timeout)
 {
     struct coll_comm *comm = world_join(me);
 
-    if (comm)
-        world_hurry(comm, timeout);
+    if (!comm || world_barrier(me, comm))
+        return NULL;
+    world_hurry(comm, timeout);
     return comm;
 }
 
@@ -38,17 +38,17 @@ static int x[1 << 20], y[1 << 22];
 
 /* ---- deadlines ----------------------------------------------------------- */
 
+/* Others may be late as well, on a busy machine; the lowest is named first. */
 static int one_is_late(struct world_rank *me)
 {
     struct coll_comm *comm = join_for(me, 1);
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, !world_barrier(me, comm));
-    if (me->rank == 2)
+    if (me->rank == 0)
         world_await_failure(comm, 20);
     EXPECT(me, coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm, NULL),
            COLL_ERR_TIMEOUT, "allreduce #2 (10 i32, sum) did not end within 1");
-    WORLD_CHECK(me, strstr(coll_last_error(), "not arrived: rank 2"));
+    WORLD_CHECK(me, strstr(coll_last_error(), "not arrived: rank 0"));
     WORLD_CHECK(me, strstr(coll_last_error(), "after barrier #1"));
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
     return 0;
@@ -70,6 +70,7 @@ static int request_deadline(struct world_rank *me)
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    world_meet(me); /* no request can be made once the deadline has passed */
     if (me->rank == 1) {
         WORLD_CHECK(me, world_await_failure(comm, 20) == COLL_ERR_TIMEOUT);
         EXPECT(me, coll_start(request), COLL_ERR_TIMEOUT, "within 0.5 s");
@@ -101,21 +102,23 @@ static int poll_and_wait(struct world_rank *me)
                              .in = x,
                              .out = y,
                              .count = 1};
+    double deadline = patient(0.75);
     struct coll_request *request;
-    struct coll_comm *comm = join_for(me, 3);
+    struct coll_comm *comm = join_for(me, deadline);
     int rc = COLL_IN_PROGRESS;
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     for (int n = 0; n < 2; n++) {
         if (me->rank)
-            usleep(500000);
+            usleep((useconds_t)(0.3e6 * deadline));
         WORLD_CHECK(me, !coll_start(request));
-        for (double end = coll__now() + (n ? 5 : 0.2); coll__now() < end;)
+        for (double end = coll__now() + (n ? 2 * deadline : 0.2);
+             coll__now() < end;)
             if ((rc = coll_test(request)) != COLL_IN_PROGRESS)
                 break;
         WORLD_CHECK(me, n ? rc == COLL_OK : !coll_wait(request, 0));
-        usleep(n ? 0 : 2700000);
+        usleep(n ? 0 : (useconds_t)(0.9e6 * deadline));
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
@@ -133,7 +136,6 @@ static int one_is_stopped(struct world_rank *me)
     struct coll_comm *comm = join_for(me, 1);
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 0) {
         raise(SIGSTOP);
         return 0;
@@ -327,6 +329,15 @@ static int use(struct coll_comm *comm)
     return rc;
 }
 
+/* Rank 0 waits a second for the others and tells them why it has failed; on a busy machine
+ * another rank may come later. */
+static int is_told(const struct want *want, const struct world_rank *me)
+{
+    return strstr(words, "ulimit -n") ||
+           (want->is_by_id && want->rank != me->rank &&
+            strstr(words, "does not wait for it any more"));
+}
+
 static int wants_descriptors(struct world_rank *me)
 {
     const struct want *want = me->arg;
@@ -339,8 +350,7 @@ static int wants_descriptors(struct world_rank *me)
     else
         snprintf(words, sizeof(words), "%s", coll_last_error());
     WORLD_CHECK(me, rc != COLL_ERR_TIMEOUT);
-    if (rc && (!is_made || want->rank == me->rank) &&
-        !strstr(words, "ulimit -n")) {
+    if (rc && (!is_made || want->rank == me->rank) && !is_told(want, me)) {
         fprintf(stderr, "rank %d may open %d more: %s\n", want->rank,
                 want->n_more, words);
         return 1;

@@ -43,7 +43,8 @@ static int attempt(struct world_rank *me, struct coll_comm *all,
                    struct coll_comm **grown)
 {
     struct coll_config config = {.size = sizeof(config),
-                                 .timeout = is_one_absent ? 1 : DEADLINE};
+                                 .timeout =
+                                     is_one_absent ? patient(1) : DEADLINE};
     int n_old = me->size - 2, rc = COLL_OK;
     struct coll_unique_id id;
 
@@ -184,7 +185,8 @@ static int shrink_beside(struct world_rank *me)
     struct coll_unique_id id;
 
     WORLD_CHECK(me, comm && (me->rank || !coll_get_unique_id(&id)));
-    world_hurry(comm, is_late ? 1 : DEADLINE);
+    world_meet(me);
+    world_hurry(comm, is_late ? patient(0.5) : DEADLINE);
     if (me->rank != 1)
         EXPECT(me, coll_comm_grow(comm, 1, me->rank ? NULL : &id, &other),
                is_late ? COLL_ERR_TIMEOUT : COLL_ERR_ABORTED,

@@ -100,16 +100,17 @@ static int rank_differs(struct world_rank *w)
     struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     char in[8] = "", out[8 * 4];
-    int status;
+    int status, bad;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    bad = world_exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
     status = coll__ctrl_allgather(ctrl, in, w->rank == 1 ? 4 : 8, out, TIMEOUT);
     if (status == COLL_ERR_MISMATCH &&
         !strstr(coll_last_error(), "rank 1 exchanges 4 bytes"))
         status = COLL_OK;
     coll__ctrl_close(ctrl, 0, TIMEOUT);
-    return status != COLL_ERR_MISMATCH;
+    return bad || status != COLL_ERR_MISMATCH;
 }
 
 START_TEST(another_length_is_an_error_on_every_rank)
@@ -207,6 +208,13 @@ START_TEST(a_part_that_is_given_up_says_why_to_those_that_come_later)
 }
 END_TEST
 
+/* Wait until all are in the group; who answers late, on a busy machine, is not silent. */
+static int all_answer(struct coll__ctrl *ctrl, const struct world_rank *w)
+{
+    coll__ctrl_answer_within(ctrl, patient(0.2));
+    return world_exchange(ctrl, w->rank, w->size, 1, 0);
+}
+
 /* The last rank does not come; it waits until the others have failed. */
 static int rank_is_late(struct world_rank *w)
 {
@@ -218,12 +226,13 @@ static int rank_is_late(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    bad = all_answer(ctrl, w);
     if (w->rank == w->size - 1) {
-        bad = !world_await(&notice, TIMEOUT) ||
-              notice.status != COLL_ERR_TIMEOUT ||
-              !strstr(notice.text, "rank 4 did not join");
+        bad |= !world_await(&notice, TIMEOUT) ||
+               notice.status != COLL_ERR_TIMEOUT ||
+               !strstr(notice.text, "rank 4 did not join");
     } else {
-        bad = coll__ctrl_exchange_start(ctrl, &in, 1);
+        bad |= coll__ctrl_exchange_start(ctrl, &in, 1);
         world_gather(w->size - 1);
         status = coll__ctrl_exchange_end(ctrl, out, coll__now() + 0.3, 0.3);
         bad |= status != COLL_ERR_TIMEOUT ||
@@ -275,14 +284,13 @@ START_TEST(nothing_is_left_of_a_group)
     int n_fds, n_threads;
 
     world_threads(3, rank_comes_and_goes, NULL);
-    world_nap(0.2); /* for the kernel to forget the threads that were joined */
     n_fds = world_n_fds();
     n_threads = world_n_threads();
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(world_threads(5, rank_exchanges, NULL), 0);
     ck_assert_int_eq(world_threads(4, rank_differs, NULL), 0);
     ck_assert_int_eq(world_n_fds(), n_fds);
-    ck_assert_int_eq(world_settled_threads(n_threads), n_threads);
+    ck_assert_int_le(world_settled_threads(n_threads), n_threads);
 }
 END_TEST
 
@@ -317,20 +325,20 @@ static int rank_stays(struct world_rank *w)
     struct world_notice notice = {0};
     struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
-    int status;
+    int status, bad;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    bad = all_answer(ctrl, w);
     if (w->rank == 2) {
-        int bad = !world_await(&notice, TIMEOUT);
-
+        bad |= !world_await(&notice, TIMEOUT);
         coll__ctrl_close(ctrl, 0, TIMEOUT);
         return bad;
     }
     coll__ctrl_close_start(ctrl);
     world_gather(w->size - 1);
     status = coll__ctrl_close_end(ctrl, coll__now() + 0.3, 0.3, 1);
-    return status != COLL_ERR_TIMEOUT ||
+    return bad || status != COLL_ERR_TIMEOUT ||
            !strstr(coll_last_error(), "rank 2 did not leave the group");
 }
 

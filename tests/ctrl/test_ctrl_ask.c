@@ -144,7 +144,7 @@ static int rank_asks_the_stopped(struct world_rank *w)
     struct coll__ctrl_call call = call_of(w->rank, -1, N_STARTED);
     struct coll__ctrl_roll roll;
     struct coll__ctrl *ctrl;
-    int bad = 0;
+    int bad = 0, n_tries = 5; /* others may be slow to answer: ask again */
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
@@ -157,7 +157,9 @@ static int rank_asks_the_stopped(struct world_rank *w)
         while (!atomic_load(&scene->pid))
             world_nap(0.001);
         patient_stop(atomic_load(&scene->pid));
-        bad |= hear(ctrl, &call, coll__now(), &roll);
+        do
+            bad |= hear(ctrl, &call, coll__now(), &roll);
+        while (!bad && roll.n_silent > scene->n_silent && n_tries--);
         bad |= roll.n_late || roll.n_silent != scene->n_silent;
         for (int i = 0; i < scene->n_silent; i++)
             bad |= roll.silent[i] != scene->first + i;
@@ -206,6 +208,7 @@ static int rank_asks_as_all(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    coll__ctrl_answer_within(ctrl, patient(0.2));
     if (!w->rank)
         scene->since = coll__now();
     bad = world_exchange(ctrl, w->rank, w->size, 1, 0);

@@ -52,8 +52,8 @@ static char *buffer(void)
     return coll_mem_alloc_device(&at, LEN, -1) ? NULL : at;
 }
 
-/* The same, when all ranks have left a communicator: one that let go late, on a busy
- * machine, had its memory kept by the others, and to free takes that back. */
+/* What is free when all ranks have left a communicator.  If one let go late, as on a busy
+ * machine, the others have kept its memory; to free something takes that back. */
 static size_t free_memory_at_rest(void)
 {
     coll_mem_free(buffer());

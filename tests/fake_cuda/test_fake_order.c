@@ -144,18 +144,16 @@ START_TEST(a_caller_waits_when_a_queue_is_full)
 {
     _Atomic uint32_t *words;
     pthread_t thread;
-    int last = -1;
 
     fake_start();
     full = fake_stream();
     words = fake_words(2);
     fake_hold(full, words);
     ck_assert(!pthread_create(&thread, NULL, put_many, (void *)(words + 1)));
-    while (last < 1000 || atomic_load(&n_put) != last) {
-        last = atomic_load(&n_put);
-        usleep(20000);
-    }
-    ck_assert_int_eq(last, 1020);
+    while (atomic_load(&n_put) < 1020)
+        usleep(1000);
+    for (int i = 0; i < 20; i++, usleep(1000))
+        ck_assert_int_eq(atomic_load(&n_put), 1020);
     atomic_store(words, 1);
     ck_assert(!pthread_join(thread, NULL));
     OK(cu.StreamSynchronize(full));

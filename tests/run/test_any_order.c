@@ -380,12 +380,12 @@ static int one_never_starts(struct world_rank *me)
     char names[64];
 
     WORLD_CHECK(me, comm && !create_all(me, comm, 0, work));
-    WORLD_CHECK(me, !world_barrier(me, comm));
-    world_hurry(comm, 1);
     WORLD_CHECK(me, !start(me, &work[0]));
     if (!is_late)
         WORLD_CHECK(me, !start(me, &work[1]));
     WORLD_CHECK(me, !end(me, &work[0]));
+    world_meet(me);
+    world_hurry(comm, 1);
     if (is_late)
         WORLD_CHECK(me, world_await_failure(comm, 20) == COLL_ERR_TIMEOUT);
     snprintf(names, sizeof(names), "not started by rank %d (rank %d is ",
@@ -418,9 +418,9 @@ static int wait_crosswise(struct world_rank *me)
     struct work work[N];
 
     WORLD_CHECK(me, comm && !create_all(me, comm, 0, work));
-    WORLD_CHECK(me, !world_barrier(me, comm));
-    world_hurry(comm, 2);
     WORLD_CHECK(me, !start(me, &work[me->rank]));
+    world_meet(me);
+    world_hurry(comm, patient(0.5));
     EXPECT(me, coll_wait(work[me->rank].request, 0), COLL_ERR_TIMEOUT,
            "of request number ");
     WORLD_CHECK(me, strstr(coll_last_error(), "not started by rank "));

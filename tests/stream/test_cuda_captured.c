@@ -543,6 +543,7 @@ static int wait_in_vain(struct world_rank *me)
     OK(cu.GraphLaunch(exec, r.stream));
     OK(cu.StreamSynchronize(r.stream));
     WORLD_CHECK(me, holds(at, me->size, me->size));
+    world_meet(me);
     if (how ==
         LEAVES) /* of a graph nobody knows but its slots that it stands still */
         world_hurry(r.comm, patient(1));

@@ -143,6 +143,7 @@ static int other_peer(struct world_rank *me)
     WORLD_CHECK(me, !join(&k, me));
     if (!me->rank)
         WORLD_CHECK(me, !send_to(&k, 1, 1, COLL_I32));
+    world_meet(me);
     if (me->rank == 1)
         rc = recv_from(&k, 2, 1, COLL_I32);
     if (rc == COLL_OK)

@@ -106,6 +106,7 @@ static int leave_without(struct world_rank *me)
     at = (void *)fake_memory(FAR_LEN);
     if (me->rank != 3)
         WORLD_CHECK(me, !far_call(&r, at, 0));
+    world_meet(me);
     rc = coll_comm_destroy(r.comm);
     WORLD_CHECK(me, rc == COLL_ERR_MISMATCH || rc == COLL_ERR_PEER);
     OK(cu.StreamSynchronize(r.stream));

@@ -113,7 +113,7 @@ int world_n_threads(void) { return folder_count("/proc/self/task"); }
 
 int world_settled_threads(int n_threads)
 {
-    for (int i = 0; i < 1000 && world_n_threads() != n_threads; i++)
+    for (int i = 0; i < 1000 && world_n_threads() > n_threads; i++)
         usleep(1000);
     return world_n_threads();
 }

@@ -40,8 +40,8 @@ void *world_shared(size_t len);
 int world_n_fds(void);
 int world_n_threads(void);
 
-/* Wait until there are as many threads again (the kernel may still list one
- * that has been joined); the number in the end. */
+/* Wait until there are no more threads than before (the kernel may still list some that
+ * have been joined, then as well as now); the number in the end. */
 int world_settled_threads(int n_threads);
 
 /* Listen on any loopback port; sets *addr. */

@@ -284,7 +284,7 @@ static int close_it(struct world_rank *me)
     stream_close(rank, 1);
     world_meet(me);
     coll__stream_cuda_ipc.reclaim(); /* what was let go of late */
-    WORLD_CHECK(me, (held.device - 1) >> 20 == 63); /* at most 64 MiB */
+    WORLD_CHECK(me, (held.device - 1) >> 20 == 63); /* 63 to 64 MiB */
     WORLD_CHECK(me, free_memory() >= before + held.device);
     return 0;
 }

@@ -102,8 +102,8 @@ START_TEST(a_rank_may_have_a_mesh_of_its_own)
 }
 END_TEST
 
-/* This rank stops until two others are through, if they ever are, when it first
- * lets UCX work; and ends there, since UCX 1.13 may abort a process that goes on
+/* When this rank first lets UCX work, it says that it is through, and stops until two
+ * others are, if they ever are; and ends there, since UCX 1.13 may abort a process that goes on
  * connecting to those that have gone. */
 static const struct world_rank *sleeper;
 
@@ -112,7 +112,8 @@ static __typeof__(ucp_worker_progress) *progress;
 static unsigned progress_late(ucp_worker_h worker)
 {
     if (sleeper) {
-        world_await_through(sleeper, 2, DEADLINE);
+        world_through(sleeper);
+        world_await_through(sleeper, 3, DEADLINE);
         _exit(0);
     }
     return progress(worker);
@@ -185,6 +186,7 @@ static int wait_for_one(struct world_rank *me)
     pthread_t thread;
 
     signal(SIGUSR1, quit);
+    world_meet(me);
     sleeper = me->rank ? me : NULL;
     WORLD_CHECK(me, !coll__topo_self(&peers[me->rank]));
     peers[!me->rank] = peers[me->rank];
@@ -211,19 +213,17 @@ static int lose_one_of_the_whole(struct world_rank *me)
     struct coll_comm *comm = NULL, *part = NULL;
     int rc;
 
-    signal(SIGUSR1, quit);
     coll__limit_assume(LIMIT_UCX_MESH, 3);
     WORLD_CHECK(me, !join(me, &comm));
     sleeper = me->rank == 1 ? me : NULL;
     rc = coll_comm_split(comm, me->rank == 3, 0, &part);
     if (me->rank == 3) {
-        sleep(1);
+        world_await_through(me, 1, DEADLINE); /* rank 1 is busy */
         _exit(0);
     }
     WORLD_CHECK(me, rc == COLL_ERR_PEER && me->rank != 1);
     WORLD_CHECK(me, strstr(coll_last_error(), "rank 3"));
-    sleep(1); /* the other one may be about it */
-    kill(me->pids[1], SIGUSR1);
+    world_through(me); /* rank 1 waits for both */
     _exit(0);
 }
 
