@@ -236,9 +236,8 @@ fi
 
 # ---- installed
 [ -z "${TEST_QUICK:-}" ] || exit 0
-# as tests/tools/readme.sh does
-flock -w $((600 * patience)) config.status env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
-    make -s install DESTDIR="$scratch/root" > "$out" 2>&1 || fail "make install"
+. "${srcdir:-.}/tests/support/installing.sh"
+install_in "$scratch/root" > "$out" 2>&1 || fail "make install"
 prefix=$(sed -n 's/^prefix=//p' libcoll.pc)
 program=$scratch/root$prefix/bin/coll_compare
 LD_LIBRARY_PATH=$scratch/root$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

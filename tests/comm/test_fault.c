@@ -329,8 +329,8 @@ static int use(struct coll_comm *comm)
     return rc;
 }
 
-/* Rank 0 waits a second for the others and tells them why it has failed; on a busy machine
- * another rank may come later. */
+/* Rank 0 waits a second for the others and tells them why it has failed; on a busy
+ * machine another rank may come later. */
 static int is_told(const struct want *want, const struct world_rank *me)
 {
     return strstr(words, "ulimit -n") ||

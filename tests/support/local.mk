@@ -32,5 +32,5 @@ tests_support_without_SOURCES = %D%/without.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/support/host_probe
 tests_support_host_probe_LDADD = libcore.la
 EXTRA_DIST += %D%/files.h %D%/limits.sh %D%/patience.h %D%/patience.sh %D%/python.sh %D%/verdict.sh \
-	%D%/program.sh \
+	%D%/program.sh %D%/installing.sh \
 	%D%/lsan.supp %D%/mark.h %D%/suite.h %D%/summary %D%/timed %D%/tsan.supp

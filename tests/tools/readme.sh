@@ -51,9 +51,8 @@ blocks() {
         NF { note = "" }' "$source/$1"
 }
 
-# Wait for the tests that use libraries which libtool links anew for that.
-flock -w $((600 * patience)) config.status env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
-    make -s install DESTDIR="$scratch/root" > "$scratch/log" 2>&1 ||
+. "$source/tests/support/installing.sh"
+install_in "$scratch/root" > "$scratch/log" 2>&1 ||
     { cat "$scratch/log"; echo "FAILED: make install"; exit 1; }
 installed=$scratch/root$prefix
 

@@ -103,8 +103,8 @@ START_TEST(a_rank_may_have_a_mesh_of_its_own)
 END_TEST
 
 /* When this rank first lets UCX work, it says that it is through, and stops until two
- * others are, if they ever are; and ends there, since UCX 1.13 may abort a process that goes on
- * connecting to those that have gone. */
+ * others are, if they ever are.  It ends there, since UCX 1.13 may abort a process that
+ * goes on connecting to those that have gone. */
 static const struct world_rank *sleeper;
 
 static __typeof__(ucp_worker_progress) *progress;
