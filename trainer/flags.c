@@ -230,7 +230,8 @@ static const struct program_option options[] = {
     {"log-interval", 0, OPTION_U64, AT(log_interval), "N", "0",
      .help = "print a line with rank 0's loss every N steps; 0: none"},
     {"breakdown", 0, OPTION_SWITCH, AT(breakdown), NULL, NULL,
-     .help = "print after each epoch how rank 0's time was spent"},
+     .help = "print after each epoch how rank 0's time was spent, and put it "
+             "into --json"},
     {"verbose", 0, OPTION_SWITCH, AT(verbose), NULL, NULL,
      .help = "print the kernels in use and, from each rank, its epochs with "
              "its own loss and accuracy"},

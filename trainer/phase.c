@@ -6,6 +6,7 @@
 #include "trainer/clock.h"
 #include "trainer/device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,6 +56,16 @@ void phase_launch(struct phase_log *log, const struct phase_spans *graph)
 {
     for (size_t i = 0; i < graph->n; i++)
         append(&log->open, &graph->at[i]);
+}
+
+double phases_hidden(const struct phases *p)
+{
+    double all = p->seconds[PHASE_EXCHANGE];
+    double hidden = all - p->seconds[PHASE_COMM];
+
+    if (!(all > 0))
+        return NAN;
+    return hidden > 0 ? hidden / all : 0;
 }
 
 /* ---- the log ---- */

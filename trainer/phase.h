@@ -27,6 +27,10 @@ struct phases {
     double seconds[N_PHASES];
 };
 
+/* Return the share of the exchange that is hidden behind the computation, 0 to 1, or NaN
+ * where the exchange is not measured. */
+double phases_hidden(const struct phases *p);
+
 /* A phase from its begin to its end. */
 struct phase_span {
     enum phase phase;

@@ -465,12 +465,11 @@ void report_test(struct report *r, const struct epoch_stats *s)
  * where that is known. */
 static void print_exchange(const struct phases *p, double ms)
 {
-    double all = p->seconds[PHASE_EXCHANGE];
-    double hidden = all - p->seconds[PHASE_COMM];
+    double hidden = phases_hidden(p);
 
-    if (all > 0)
-        printf(" EXCHANGE %.2f hidden %.0f%%", all * ms,
-               hidden > 0 ? 100 * hidden / all : 0);
+    if (!isnan(hidden))
+        printf(" EXCHANGE %.2f hidden %.0f%%", p->seconds[PHASE_EXCHANGE] * ms,
+               100 * hidden);
 }
 
 /* Milliseconds of a step. */

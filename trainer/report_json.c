@@ -54,16 +54,35 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *epoch_object(const struct epoch_stats *s)
+/* Return where rank 0's time went, if --breakdown asked for it, or null. */
+static json_t *breakdown_object(const struct args *args, const struct phases *p)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+    double hidden = phases_hidden(p);
+
+    if (!args->breakdown)
+        return json_null();
+    return json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "data_s", p->seconds[PHASE_DATA],
+        "forward_s", p->seconds[PHASE_FORWARD], "backward_s",
+        p->seconds[PHASE_BACKWARD], "optimizer_s", p->seconds[PHASE_OPTIMIZER],
+        "comm_s", p->seconds[PHASE_COMM], "exchange_s",
+        isnan(hidden) ? json_null() : number(p->seconds[PHASE_EXCHANGE]),
+        "hidden", number(hidden));
+}
+
+static json_t *epoch_object(const struct args *args,
+                            const struct epoch_stats *s)
+{
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+                     "s:o}",
                      "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
                      "acc", number(s->accuracy), "test_loss",
                      number(s->test_loss), "test_acc", number(s->test_accuracy),
                      "lr", number(s->lr), "seconds", number(s->seconds),
                      "images_per_s", number(s->images_per_s), "comm_exposed_s",
                      number(s->comm_seconds), "data_s", number(s->data_seconds),
-                     "images", (json_int_t)s->n_counted);
+                     "images", (json_int_t)s->n_counted, "breakdown",
+                     breakdown_object(args, &s->phases));
 }
 
 static json_t *epochs_array(const struct report *r)
@@ -71,7 +90,7 @@ static json_t *epochs_array(const struct report *r)
     json_t *all = json_array();
 
     for (size_t i = 0; all && i < r->past.n_epochs; i++)
-        json_array_append_new(all, epoch_object(&r->epochs[i]));
+        json_array_append_new(all, epoch_object(r->t->args, &r->epochs[i]));
     return all;
 }
 

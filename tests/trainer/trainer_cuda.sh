@@ -154,6 +154,7 @@ measured() {
                 'ms/step: DATA [0-9.]* FORWARD [0-9.]* BACKWARD [0-9.]* OPTIMIZER [0-9.]* COMM'; do
                 [ "$(grep -c "breakdown of rank 0.*$key" cuda)" = 2 ] || fail "no $key"
             done
+            grep -q '"exchange_s":[0-9.e-]*,"hidden":[0-9.e-]*}' cuda || fail "no JSON of them"
         done
     done
     on cuda 2 $few $more --timeline t%r.json

@@ -266,7 +266,7 @@ row02_check_build() {
 # shellcheck disable=SC2086
 row14_scaling() {
     accept "$collrun" --scaling 1,2 --repeat 2 --csv s.csv -- "$train" $small \
-        --epochs 1 --breakdown --json r.json
+        --epochs 1 --breakdown
     says '^procs   total \[s\]   s/epoch   images/s   speed-up   efficiency   comm exposed   accuracy$'
     [ "$(grep -c '^ *[12]  .* [0-9.]*%  .*%' out)" = 2 ] || fail "not two rows"
     [ "$(wc -l < s.csv)" = 3 ] || fail "not three lines of figures"
@@ -279,7 +279,10 @@ row14_scaling() {
 row14_row18_pictures() {
     plot=$build/trainer/coll_plot
     command -v gnuplot > /dev/null || { echo "no gnuplot: no pictures"; return; }
-    accept "$train" $small --json r.json
+    accept "$train" $small --breakdown --json r.json
+    number='[0-9.e-]*'
+    grep -q "\"breakdown\":{\"data_s\":$number,\"forward_s\":$number,\"backward_s\":$number,.*\"hidden\":null}" \
+        r.json || fail "no breakdown in $(cat r.json)"
     for end in svg png; do
         accept "$plot" loss -o loss.$end r.json
         accept "$plot" accuracy -o accuracy.$end r.json r.json
