@@ -5,8 +5,8 @@
 
 # The environment of every test.  Limits of time are multiplied (tests/support/patience.h).
 # With its hooks into mmap UCX does not run under the thread sanitizer; hwloc's pci
-# plugin leaks what libpciaccess gave it; the leak sanitizer needs stacks of true callers to
-# know a leak of another library, and each caller more costs each malloc.
+# plugin leaks what libpciaccess gave it; each caller that the address sanitizer notes costs
+# each malloc.
 AM_TESTS_ENVIRONMENT = \
 	CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-$(COLL_PATIENCE)}; \
 	export CK_TIMEOUT_MULTIPLIER; \
@@ -16,7 +16,7 @@ AM_TESTS_ENVIRONMENT = \
 	export TSAN_OPTIONS; \
 	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/support/lsan.supp:print_suppressions=0; \
 	export LSAN_OPTIONS; \
-	ASAN_OPTIONS=fast_unwind_on_malloc=0:malloc_context_size=8; export ASAN_OPTIONS; \
+	ASAN_OPTIONS=malloc_context_size=8; export ASAN_OPTIONS; \
 	CC="$(CC)"; CXX="$(CXX)"; export CC CXX; \
 	MPI_ABI_MPIEXEC=$(MPI_ABI_MPIEXEC); export MPI_ABI_MPIEXEC; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;

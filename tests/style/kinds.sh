@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Each test has one kind in tests/kinds, so that no variant forgets it; and what is
-# listed there exists.  "again" and "first" are choices of tests that have another kind.  And
-# each row of what tutorials teach has a check.
+# listed there exists.  "again", "first" and "ucx" are choices of tests that have another
+# kind.  And each row of what tutorials teach has a check.
 kinds=${srcdir:-.}/tests/kinds
 status=0
 
 # names SED-COMMANDS: the tests of the lines that are left
 names() { sed "/^#/d;$1" "$kinds" | awk '{ for (i = 2; i <= NF; i++) print $i }' | sort; }
-listed=$(names '/^again /d;/^first /d')
+listed=$(names '/^again /d;/^first /d;/^ucx /d')
 tests=$(env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s list-tests | tr ' ' '\n' | sort)
 [ -n "$tests" ] || { echo "make list-tests lists nothing"; exit 1; }
 
@@ -21,7 +21,7 @@ for test in $listed; do
     [ -f "${srcdir:-.}/$test" ] || [ -f "${srcdir:-.}/$test.c" ] ||
         { echo "tests/kinds lists $test, which is no test"; status=1; }
 done
-for choice in again first; do
+for choice in again first ucx; do
     for test in $(names "/^$choice /!d"); do
         echo "$listed" | grep -qx "$test" ||
             { echo "tests/kinds has $test under $choice, but not under its kind"; status=1; }

@@ -33,4 +33,4 @@ check_PROGRAMS += tests/support/host_probe
 tests_support_host_probe_LDADD = libcore.la
 EXTRA_DIST += %D%/files.h %D%/limits.sh %D%/patience.h %D%/patience.sh %D%/python.sh %D%/verdict.sh \
 	%D%/program.sh %D%/installing.sh \
-	%D%/lsan.supp %D%/mark.h %D%/suite.h %D%/summary %D%/timed %D%/tsan.supp
+	%D%/lsan.supp %D%/lsan_ucx.supp %D%/mark.h %D%/suite.h %D%/summary %D%/timed %D%/tsan.supp
