@@ -378,8 +378,9 @@ device_buffers() {
     driver=$(cd "$top/tests/fake_cuda/.libs" 2> /dev/null && pwd) ||
         { echo "left out: device buffers, configure found no cuda.h"; return; }
     rm -f "$dir"/cuda.?
+    port=$((port + 1)) # who has printed its last line may still listen
     for r in $(seq 0 $((n - 1))); do
-        rank $((r / 2 + 1)) "$dir/cuda" "$r" "$n" 198.18.0.1:6300 \
+        rank $((r / 2 + 1)) "$dir/cuda" "$r" "$n" 198.18.0.1:$port \
             env LD_LIBRARY_PATH="$driver" FAKE_CUDA_DEVICES="$gpus" \
             "$top/benchmarks/$program" -d cuda -b 4 -e 256K -f 256 -n 5 "$@"
     done
