@@ -211,7 +211,7 @@ END_TEST
 /* Wait until all are in the group; who answers late, on a busy machine, is not silent. */
 static int all_answer(struct coll__ctrl *ctrl, const struct world_rank *w)
 {
-    coll__ctrl_answer_within(ctrl, patient(0.2));
+    coll__ctrl_answer_within(ctrl, patient(5));
     return world_exchange(ctrl, w->rank, w->size, 1, 0);
 }
 

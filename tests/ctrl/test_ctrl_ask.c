@@ -21,6 +21,8 @@
 
 #define TIMEOUT patient(20)
 
+#define ALL_ANSWER patient(5) /* nobody is silent, so nobody waits for so long */
+
 #define N_STARTED 42 /* by every rank: boot_world.c */
 
 /* A call that a rank asks about: operation seq, or a message of a peer. */
@@ -60,7 +62,7 @@ static int rank_asks(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
-    coll__ctrl_answer_within(ctrl, patient(0.2));
+    coll__ctrl_answer_within(ctrl, ALL_ANSWER);
     bad |= world_exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
     for (int r = 0; r < w->size; r++) {
         call = call_of(w->rank, r, N_STARTED);
@@ -208,7 +210,7 @@ static int rank_asks_as_all(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
-    coll__ctrl_answer_within(ctrl, patient(0.2));
+    coll__ctrl_answer_within(ctrl, ALL_ANSWER);
     if (!w->rank)
         scene->since = coll__now();
     bad = world_exchange(ctrl, w->rank, w->size, 1, 0);
