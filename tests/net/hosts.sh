@@ -140,6 +140,7 @@ say_slowly() {
 wait_for_late() { rank 1 "$dir/late" 1 2 127.0.0.1:6250 "$probe" split; }
 
 come_late() {
+    await 60 has_lines 1 'still trying to connect to rank 0' late
     rank 1 "$dir/late" 0 2 127.0.0.1:6250 "$probe" split
     if await 60 has_lines 2 'all is well' late &&
         has_lines 1 'still trying to connect to rank 0 (127.0.0.1:6250: connection refused)' \

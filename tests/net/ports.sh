@@ -71,7 +71,7 @@ none_left() {
         fail "no port to listen at" "$dir"/none.?
     fi
     # the third has none to call from
-    job from 6 6031 env COLL_NET_PORTS=7200-7220 COLL_TIMEOUT=$((2 * patience)) "$probe" split
+    job from 6 6031 env COLL_NET_PORTS=7200-7220 COLL_TIMEOUT=$((5 * patience)) "$probe" split
     if await 60 has_lines 6 ': join: status -' from &&
         has_line 'this host has no port left, or no address, to connect from; widen net.ipv4.ip_local_port_range' from; then
         ok "no port to connect from"

@@ -34,6 +34,11 @@ port_of() {
     echo $((6000 + at + ${2%%:*}))
 }
 
+# has_called HOST PORT: is somebody connected to that port?
+has_called() {
+    "$net/hosts" exec "$folder" "$1" ss -Htn state established "( sport = :$2 )" | grep -q .
+}
+
 # hears JOB RANK LOST: does it name the lost rank, its host, and nobody else, in time?
 hears() {
     file=$dir/$1.$2
@@ -60,6 +65,7 @@ for place in $places; do
             fail "the job did not form" "$dir/$mode-${place%%:*}".?
     done
 done
+await 60 has_called h1 "$(port_of join 1)"
 sleep 1 # the questions of the beginning have been answered
 : > "$CUT"
 "$net/hosts" link "$folder" h3 down

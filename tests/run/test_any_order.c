@@ -512,7 +512,7 @@ static int lose_one(struct world_rank *me)
                         (is_abort && rc == COLL_OK));
     world_await_failure(comm, 20);
     WORLD_CHECK(me, coll_request_status(work[1].request) != COLL_IN_PROGRESS ||
-                        coll_test(work[1].request) < 0);
+                        coll_wait(work[1].request, 0) < 0);
     WORLD_CHECK(me, !discard_all(me, work));
     WORLD_CHECK(me, coll_comm_destroy(comm) < 0);
     return 0;
