@@ -214,7 +214,7 @@ int world_exchange(struct coll__ctrl *ctrl, int rank, int size, size_t len,
     int bad = 0;
 
     fill(in, len, rank, round);
-    if (coll__ctrl_allgather(ctrl, in, len, out, 20))
+    if (coll__ctrl_allgather(ctrl, in, len, out, patient(20)))
         bad = 1;
     for (int r = 0; r < size && !bad; r++) {
         fill(want, len, r, round);
