@@ -15,6 +15,16 @@ static const char *const names[N_PHASES] = {"DATA",      "FORWARD", "BACKWARD",
 
 const char *phase_name(enum phase phase) { return names[phase]; }
 
+double phases_hidden(const struct phases *p)
+{
+    double all = p->seconds[PHASE_EXCHANGE];
+    double hidden = all - p->seconds[PHASE_COMM];
+
+    if (!(all > 0))
+        return NAN;
+    return hidden > 0 ? hidden / all : 0;
+}
+
 /* ---- spans ---- */
 
 /* Return 1, or 0 if there is no memory. */
@@ -56,16 +66,6 @@ void phase_launch(struct phase_log *log, const struct phase_spans *graph)
 {
     for (size_t i = 0; i < graph->n; i++)
         append(&log->open, &graph->at[i]);
-}
-
-double phases_hidden(const struct phases *p)
-{
-    double all = p->seconds[PHASE_EXCHANGE];
-    double hidden = all - p->seconds[PHASE_COMM];
-
-    if (!(all > 0))
-        return NAN;
-    return hidden > 0 ? hidden / all : 0;
 }
 
 /* ---- the log ---- */

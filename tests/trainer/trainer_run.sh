@@ -282,11 +282,11 @@ row14_scaling() {
 # shellcheck disable=SC2086
 row14_row18_pictures() {
     plot=$build/trainer/coll_plot
-    command -v gnuplot > /dev/null || { echo "no gnuplot: no pictures"; return; }
     accept "$train" $small --breakdown --json r.json
     number='[0-9.e-]*'
     grep -q "\"breakdown\":{\"data_s\":$number,\"forward_s\":$number,\"backward_s\":$number,.*\"hidden\":null}" \
         r.json || fail "no breakdown in $(cat r.json)"
+    command -v gnuplot > /dev/null || { echo "no gnuplot: no pictures"; return; }
     for end in svg png; do
         accept "$plot" loss -o loss.$end r.json
         accept "$plot" accuracy -o accuracy.$end r.json r.json
